@@ -1,0 +1,3 @@
+//! The `oxmlx` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! CPU kernels for oxmlx in pure Rust: no MLX, no FFI.

@@ -1,0 +1,1 @@
+//! An LLM engine on oxmlx: weights, tokenizers, models, caches, sampling.

@@ -1,0 +1,1 @@
+//! The checked C++ bridge to MLX that oxmlx stands on.

@@ -1,0 +1,1 @@
+//! Apple's MLX array library from safe Rust, on Linux CPU, NVIDIA GPUs and Apple silicon.

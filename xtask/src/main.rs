@@ -1,0 +1,3 @@
+//! Everything a human would script, as `cargo xtask COMMAND`.
+
+fn main() {}
