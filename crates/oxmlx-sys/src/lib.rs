@@ -1,1 +1,21 @@
 //! The checked C++ bridge to MLX that oxmlx stands on.
+//!
+//! This crate finds `libmlx`, compiles the shim in `cpp/` and holds the [`cxx`] bridges. It carries mechanism and no policy:
+//! the handle ([`Array`]), the process-wide lock ([`lock`]), the one call helper ([`call()`](call::call)), the streams and evaluation
+//! ([`runtime`]).
+//!
+//! **It trusts its caller.** A wrapper here passes what it is given to MLX, which has undefined behaviour for some arguments
+//! (indices out of range, groups of zero). The crate `oxmlx` checks those; use it instead.
+//!
+//! What holds at this level already: no C++ exception and no Rust panic crosses the boundary, an exception keeps its kind
+//! ([`ExceptionKind`]), and every entry into MLX, drops included, holds the lock.
+
+pub mod array;
+pub mod call;
+mod exception;
+pub mod lock;
+pub mod runtime;
+pub mod trace;
+
+pub use array::Array;
+pub use exception::{Exception, ExceptionKind, Result};

@@ -1,0 +1,117 @@
+#include "array.h"
+
+#include "mlx/utils.h"
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <sstream>
+#include <stdexcept>
+
+namespace oxmlx::array {
+
+namespace mx = mlx::core;
+
+namespace {
+
+// MLX's dtypes in the order of Dtype::Val, so that a code indexes them.
+const mx::Dtype& dtype_of(std::uint8_t code) {
+  static const std::array<mx::Dtype, 14> all{
+      mx::bool_, mx::uint8, mx::uint16, mx::uint32, mx::uint64, mx::int8, mx::int16, mx::int32,
+      mx::int64, mx::float16, mx::float32, mx::float64, mx::bfloat16, mx::complex64};
+  if (code >= all.size()) {
+    throw std::invalid_argument("[dtype] unknown dtype code " + std::to_string(code));
+  }
+  return all[code];
+}
+
+} // namespace
+
+Handle clone(const Handle& a) noexcept {
+  return a;
+}
+
+void drop_in_place(Handle* a) noexcept {
+  std::destroy_at(a);
+}
+
+std::size_t size(const Handle& a) noexcept {
+  return a.size();
+}
+
+std::size_t itemsize(const Handle& a) noexcept {
+  return a.itemsize();
+}
+
+rust::Slice<const std::int32_t> shape(const Handle& a) noexcept {
+  const auto& s = a.shape();
+  return {s.data(), s.size()};
+}
+
+std::uint8_t dtype(const Handle& a) noexcept {
+  return static_cast<std::uint8_t>(a.dtype().val());
+}
+
+std::size_t id(const Handle& a) noexcept {
+  return a.id();
+}
+
+Handle from_bytes(rust::Slice<const std::uint8_t> data, rust::Slice<const std::int32_t> shape, std::uint8_t dtype) {
+  Handle made(mx::Shape(shape.begin(), shape.end()), dtype_of(dtype), nullptr, {});
+  if (made.nbytes() != data.size()) {
+    throw std::invalid_argument(
+        "[from_bytes] " + std::to_string(data.size()) + " bytes given, " + std::to_string(made.nbytes()) +
+        " needed by the shape and dtype");
+  }
+  auto buffer = mx::allocator::malloc(data.size());
+  made.set_data(std::move(buffer));
+  if (!data.empty()) {
+    std::memcpy(made.data<std::uint8_t>(), data.data(), data.size());
+  }
+  made.set_status(Handle::Status::available);
+  return made;
+}
+
+std::uint8_t status(const Handle& a) {
+  switch (a.status()) {
+    case Handle::Status::unscheduled:
+      return 0;
+    case Handle::Status::evaluated:
+      return a.is_available() ? 2 : 1;
+    case Handle::Status::available:
+      return 2;
+  }
+  return 0;
+}
+
+bool is_tracer(const Handle& a) {
+  return a.is_tracer();
+}
+
+bool row_contiguous(const Handle& a) {
+  return a.flags().row_contiguous;
+}
+
+rust::Slice<const std::int64_t> strides(const Handle& a) {
+  const auto& s = a.strides();
+  return {s.data(), s.size()};
+}
+
+const std::uint8_t* data(const Handle& a) {
+  if (a.status() != Handle::Status::available) {
+    throw std::invalid_argument("[data] the array is not available: evaluate it first");
+  }
+  if (a.size() == 0 || a.data_shared_ptr() == nullptr) {
+    return nullptr;
+  }
+  return a.data<std::uint8_t>();
+}
+
+rust::String to_text(const Handle& a) {
+  std::ostringstream out;
+  out << a;
+  return out.str();
+}
+
+} // namespace oxmlx::array

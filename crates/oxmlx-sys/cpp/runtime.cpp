@@ -1,0 +1,175 @@
+#include "runtime.h"
+
+#include "mlx/transforms.h"
+#include "mlx/version.h"
+
+#include <map>
+#include <new>
+#include <optional>
+#include <stdexcept>
+
+namespace mx = mlx::core;
+
+namespace oxmlx {
+
+namespace {
+
+// One stream a device for the whole process, made on first use and never freed (MLX has no way to free one).
+const std::map<mx::Device, mx::Stream>& shared_streams() {
+  static const auto streams = [] {
+    std::map<mx::Device, mx::Stream> made;
+    for (auto type : {mx::Device::cpu, mx::Device::gpu}) {
+      for (int i = 0; i < mx::device_count(type); ++i) {
+        mx::Device device{type, i};
+        made.emplace(device, mx::new_thread_unsafe_stream(device));
+      }
+    }
+    return made;
+  }();
+  return streams;
+}
+
+thread_local std::vector<mx::Stream> scopes;
+
+mx::Stream stream_of(bool gpu, std::int32_t index) {
+  return mx::Stream(index, gpu ? mx::Device(mx::Device::gpu) : mx::Device(mx::Device::cpu));
+}
+
+} // namespace
+
+mx::StreamOrDevice current_stream() {
+  if (!scopes.empty()) [[unlikely]] {
+    return scopes.back();
+  }
+  thread_local const mx::Stream process_wide = shared_streams().at(mx::default_device());
+  return process_wide;
+}
+
+} // namespace oxmlx
+
+namespace oxmlx::runtime {
+
+Waiter::Waiter(const mx::array& a) : scratch_(mx::array({}, mx::bool_)) {
+  scratch_.attach_event(a.event());
+  scratch_.set_status(mx::array::Status::evaluated);
+}
+
+void Waiter::wait() {
+  scratch_.wait();
+}
+
+void prepare_thread() {
+  for (const auto& [device, stream] : shared_streams()) {
+    mx::set_default_stream(stream);
+  }
+}
+
+bool default_is_gpu() {
+  return mx::default_device() == mx::Device::gpu;
+}
+
+std::size_t gpu_count() {
+  return mx::device_count(mx::Device::gpu);
+}
+
+std::int32_t open_stream(bool gpu) {
+  if (gpu && gpu_count() == 0) {
+    throw Refused("no GPU: this MLX library has no GPU backend or found no device");
+  }
+  return mx::new_thread_unsafe_stream(gpu ? mx::Device::gpu : mx::Device::cpu).index;
+}
+
+void enter_stream(bool gpu, std::int32_t index) {
+  auto stream = stream_of(gpu, index);
+  mx::set_default_stream(stream);
+  scopes.push_back(stream);
+}
+
+void leave_stream() noexcept {
+  if (scopes.empty()) {
+    return;
+  }
+  auto left = scopes.back();
+  scopes.pop_back();
+  try {
+    // The innermost scope that is left on the same device, else the process-wide stream.
+    auto stream = shared_streams().at(left.device);
+    for (const auto& scope : scopes) {
+      if (scope.device == left.device) {
+        stream = scope;
+      }
+    }
+    mx::set_default_stream(stream);
+  } catch (...) {
+    // set_default_stream throws only for a device that does not exist, and this one had a stream.
+  }
+}
+
+void synchronize_stream(bool gpu, std::int32_t index) {
+  mx::synchronize(stream_of(gpu, index));
+}
+
+std::size_t stream_count() {
+  return mx::get_streams().size();
+}
+
+void async_eval(rust::Slice<const mx::array> arrays) {
+  mx::async_eval(std::vector<mx::array>(arrays.begin(), arrays.end()));
+}
+
+void eval(rust::Slice<const mx::array> arrays) {
+  mx::eval(std::vector<mx::array>(arrays.begin(), arrays.end()));
+}
+
+bool is_available(const mx::array& a) {
+  return a.is_available();
+}
+
+std::unique_ptr<Waiter> waiter(const mx::array& a) {
+  if (a.is_available()) {
+    return nullptr;
+  }
+  if (a.status() == mx::array::Status::unscheduled) {
+    throw std::invalid_argument("[wait] the array was not evaluated: call eval or async_eval first");
+  }
+  return std::make_unique<Waiter>(a);
+}
+
+void settle(const mx::array& a) {
+  a.is_available();
+}
+
+rust::Str version_loaded() noexcept {
+  return mx::version();
+}
+
+rust::Str version_compiled() noexcept {
+#define OXMLX_TEXT_(x) #x
+#define OXMLX_TEXT(x) OXMLX_TEXT_(x)
+  return OXMLX_TEXT(MLX_VERSION_MAJOR) "." OXMLX_TEXT(MLX_VERSION_MINOR) "." OXMLX_TEXT(MLX_VERSION_PATCH);
+}
+
+rust::Vec<rust::String> device_info(bool gpu) {
+  rust::Vec<rust::String> flat;
+  for (const auto& [key, value] : mx::device_info(gpu ? mx::Device::gpu : mx::Device::cpu)) {
+    flat.push_back(key);
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      flat.push_back(*text);
+    } else {
+      flat.push_back(std::to_string(std::get<std::size_t>(value)));
+    }
+  }
+  return flat;
+}
+
+void throw_for_test(rust::Str kind) {
+  const std::string k(kind);
+  if (k == "invalid_argument") throw std::invalid_argument("planted invalid_argument");
+  if (k == "out_of_range") throw std::out_of_range("planted out_of_range");
+  if (k == "overflow_error") throw std::overflow_error("planted overflow_error");
+  if (k == "bad_alloc") throw std::bad_alloc();
+  if (k == "runtime_error") throw std::runtime_error("planted runtime_error");
+  if (k == "int") throw 42;
+}
+
+} // namespace oxmlx::runtime

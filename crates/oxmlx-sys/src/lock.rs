@@ -1,0 +1,103 @@
+//! The one lock around MLX, and what a thread may do under it.
+//!
+//! MLX's graph, allocator caches and (on CUDA) captured streams are not safe under concurrent use, so every entry that can
+//! allocate, free, build or evaluate holds one process-wide re-entrant lock. Three kinds of thread exist:
+//!
+//! * an ordinary thread takes the lock;
+//! * a thread that works **on behalf** of one that holds the lock (the owner thread of a GPU) must not take it: it would wait for
+//!   its own requester;
+//! * one of MLX's **worker** threads, running a Rust kernel or deleter, must neither take the lock (the holder may be waiting for
+//!   this very kernel) nor enter MLX. Entering is an error there, and a dropped handle is put aside until the next entry.
+
+use std::cell::Cell;
+
+use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
+
+use crate::array::Orphan;
+use crate::{Exception, ExceptionKind, Result};
+
+static LOCK: ReentrantMutex<()> = ReentrantMutex::new(());
+
+/// Handles that were dropped on a worker thread and wait for an entry to free them.
+static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Ordinary,
+    OnBehalf,
+    Worker,
+}
+
+thread_local! {
+    static ROLE: Cell<Role> = const { Cell::new(Role::Ordinary) };
+}
+
+/// Proof that this thread may touch MLX now. Dropping it releases the lock.
+#[must_use]
+pub struct Guard {
+    _held: Option<ReentrantMutexGuard<'static, ()>>,
+}
+
+/// Takes the lock. Re-entrant: a closure that MLX calls may enter again.
+///
+/// # Errors
+/// [`ExceptionKind::Reentered`] on one of MLX's own worker threads, inside a kernel or a deleter.
+#[inline]
+pub fn enter() -> Result<Guard> {
+    match ROLE.get() {
+        Role::Ordinary => {
+            let held = LOCK.lock();
+            free_orphans();
+            Ok(Guard { _held: Some(held) })
+        }
+        Role::OnBehalf => Ok(Guard { _held: None }),
+        Role::Worker => Err(Exception::new(
+            ExceptionKind::Reentered,
+            "lock",
+            "MLX can't be entered from inside a kernel or a deleter: they run on MLX's own threads",
+        )),
+    }
+}
+
+/// Runs `f` as part of the work of another thread that holds the lock for the whole time.
+pub fn on_behalf<T>(f: impl FnOnce() -> T) -> T {
+    with_role(Role::OnBehalf, f)
+}
+
+/// Runs `f`, a kernel's or deleter's body, on a thread of MLX's own: entries are refused and drops are put aside.
+pub fn as_worker<T>(f: impl FnOnce() -> T) -> T {
+    with_role(Role::Worker, f)
+}
+
+/// Whether this thread runs a kernel or a deleter for MLX.
+pub fn is_worker() -> bool {
+    ROLE.get() == Role::Worker
+}
+
+fn with_role<T>(role: Role, f: impl FnOnce() -> T) -> T {
+    struct Restore(Role);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ROLE.set(self.0);
+        }
+    }
+    let _restore = Restore(ROLE.replace(role));
+    f()
+}
+
+/// Puts a handle aside that was dropped where MLX must not be entered.
+pub(crate) fn put_aside(orphan: Orphan) {
+    ORPHANS.lock().push(orphan);
+}
+
+/// Frees what worker threads put aside. Called under the lock.
+fn free_orphans() {
+    // The common case is one uncontended read of an empty list: try_lock, so that a worker that is pushing is never waited for.
+    let Some(mut list) = ORPHANS.try_lock() else { return };
+    if list.is_empty() {
+        return;
+    }
+    let orphans = std::mem::take(&mut *list);
+    drop(list);
+    drop(orphans);
+}
