@@ -9,14 +9,12 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace oxmlx::array {
-
 namespace mx = mlx::core;
 
-namespace {
+namespace oxmlx {
 
-// MLX's dtypes in the order of Dtype::Val, so that a code indexes them.
-const mx::Dtype& dtype_of(std::uint8_t code) {
+mx::Dtype dtype_of(std::uint8_t code) {
+  // MLX's dtypes in the order of Dtype::Val, so that a code indexes them.
   static const std::array<mx::Dtype, 14> all{
       mx::bool_, mx::uint8, mx::uint16, mx::uint32, mx::uint64, mx::int8, mx::int16, mx::int32,
       mx::int64, mx::float16, mx::float32, mx::float64, mx::bfloat16, mx::complex64};
@@ -26,7 +24,9 @@ const mx::Dtype& dtype_of(std::uint8_t code) {
   return all[code];
 }
 
-} // namespace
+} // namespace oxmlx
+
+namespace oxmlx::array {
 
 Handle clone(const Handle& a) noexcept {
   return a;
@@ -65,6 +65,9 @@ Handle from_bytes(rust::Slice<const std::uint8_t> data, rust::Slice<const std::i
         " needed by the shape and dtype");
   }
   auto buffer = mx::allocator::malloc(data.size());
+  if (buffer.buffer().ptr() == nullptr) {
+    throw std::bad_alloc();
+  }
   made.set_data(std::move(buffer));
   if (!data.empty()) {
     std::memcpy(made.data<std::uint8_t>(), data.data(), data.size());

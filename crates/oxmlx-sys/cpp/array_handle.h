@@ -10,8 +10,17 @@
 
 #include "mlx/array.h"
 
+#include <cstdint>
+
 template <>
 struct rust::IsRelocatable<mlx::core::array> : std::true_type {};
 
 static_assert(sizeof(mlx::core::array) == 16, "mlx::core::array is no longer one shared_ptr: see src/array.rs");
 static_assert(alignof(mlx::core::array) == 8, "mlx::core::array is no longer one shared_ptr: see src/array.rs");
+
+namespace oxmlx {
+
+// The dtype at a position of Dtype::Val. Throws for a position that does not exist.
+mlx::core::Dtype dtype_of(std::uint8_t code);
+
+} // namespace oxmlx

@@ -155,14 +155,31 @@ impl Array {
         call("strides", || ffi::strides(self))
     }
 
-    /// The address of the first element of an available array; null when it has none. Reading through it is sound for the
-    /// elements that shape and strides reach, for as long as a handle of this array lives: MLX writes into a buffer again only
-    /// when nobody else holds it.
+    /// The address of the first element of an available array; null when it has none.
     ///
     /// # Errors
     /// `InvalidArgument` when the array is not available.
     pub fn data(&self) -> Result<*const u8> {
         call("data", || ffi::data(self))
+    }
+
+    /// The elements of an available array as they lie in memory; `None` when they do not lie in row-major order without gaps.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the array is not available.
+    pub fn bytes(&self) -> Result<Option<&[u8]>> {
+        let _guard = lock::enter()?;
+        let data = self.data()?;
+        if data.is_null() {
+            return Ok(Some(&[]));
+        }
+        if !self.row_contiguous()? {
+            return Ok(None);
+        }
+        // SAFETY: the array is available and row-contiguous, so that its size times its item size bytes from `data` on are
+        // initialised. They stay as they are while `self` is borrowed: MLX frees or reuses a buffer only when no handle of it is
+        // left, and writes into one only when the writer's is the only one.
+        Ok(Some(unsafe { std::slice::from_raw_parts(data, self.size() * self.itemsize()) }))
     }
 
     /// MLX's own printed form. Evaluates the array.

@@ -12,7 +12,9 @@
 
 pub mod array;
 pub mod call;
+pub mod closure;
 mod exception;
+pub mod kernel;
 pub mod lock;
 pub mod runtime;
 pub mod trace;

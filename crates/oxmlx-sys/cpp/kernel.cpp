@@ -1,0 +1,185 @@
+#include "oxmlx-sys/src/kernel.rs.h"
+
+#include "runtime.h"
+
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/ops.h"
+#include "mlx/primitives.h"
+#include "mlx/transforms.h"
+
+#include <memory>
+#include <new>
+
+namespace oxmlx::kernel {
+
+namespace mx = mlx::core;
+
+namespace {
+
+std::vector<mx::array> to_vector(const rust::Vec<mx::array>& arrays) {
+  return {arrays.begin(), arrays.end()};
+}
+
+class RustKernel : public mx::Primitive {
+ public:
+  RustKernel(mx::Stream stream, std::shared_ptr<rust::Box<Node>> node)
+      : mx::Primitive(stream), node_(std::move(node)), name_(std::string((*node_)->name())) {}
+
+  void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    std::vector<mx::array> ins;
+    ins.reserve(inputs.size());
+    for (const auto& in : inputs) {
+      // An empty array may have no buffer at all.
+      ins.push_back(in.data_shared_ptr() ? mx::array::unsafe_weak_copy(in) : in);
+    }
+    std::vector<mx::array> outs;
+    outs.reserve(outputs.size());
+    rust::Vec<bool> reused;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      reused.push_back(place(inputs, outputs[i], (*node_)->in_place_of(i)));
+      outs.push_back(mx::array::unsafe_weak_copy(outputs[i]));
+    }
+    auto& encoder = mx::cpu::get_command_encoder(stream());
+    encoder.dispatch([node = node_, ins = std::move(ins), outs = std::move(outs), reused = std::move(reused)]() {
+      // A rust::Error is a std::exception: MLX keeps it on the stream and hands it to who waits.
+      (*node)->run({ins.data(), ins.size()}, {outs.data(), outs.size()}, {reused.data(), reused.size()});
+    });
+  }
+
+  void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
+    throw Refused("kernel " + name_ + " has no GPU body");
+  }
+
+  std::vector<mx::array> vjp(
+      const std::vector<mx::array>& primals,
+      const std::vector<mx::array>& cotangents,
+      const std::vector<int>& argnums,
+      const std::vector<mx::array>& outputs) override {
+    std::vector<mx::array> all;
+    if ((*node_)->has_vjp()) {
+      all = to_vector((*node_)->vjp(slice(primals), slice(cotangents), slice(outputs)));
+    } else {
+      all = mx::vjp(fallback(), primals, cotangents).second;
+    }
+    std::vector<mx::array> wanted;
+    for (int i : argnums) {
+      wanted.push_back(all.at(i));
+    }
+    return wanted;
+  }
+
+  std::vector<mx::array> jvp(
+      const std::vector<mx::array>& primals,
+      const std::vector<mx::array>& tangents,
+      const std::vector<int>& argnums) override {
+    std::vector<mx::array> all;
+    for (std::size_t i = 0, j = 0; i < primals.size(); ++i) {
+      bool given = j < argnums.size() && static_cast<int>(i) == argnums[j];
+      all.push_back(given ? tangents[j++] : mx::zeros_like(primals[i], stream()));
+    }
+    return mx::jvp(fallback(), primals, all).second;
+  }
+
+  std::pair<std::vector<mx::array>, std::vector<int>> vmap(
+      const std::vector<mx::array>& inputs,
+      const std::vector<int>& axes) override {
+    auto outputs = mx::vmap(fallback(), axes)(inputs);
+    std::vector<int> out_axes(outputs.size(), 0);
+    return {std::move(outputs), std::move(out_axes)};
+  }
+
+  std::vector<mx::Shape> output_shapes(const std::vector<mx::array>& inputs) override {
+    auto flat = (*node_)->output_shapes(slice(inputs));
+    // Each shape is its number of dimensions, then the dimensions.
+    std::vector<mx::Shape> shapes;
+    for (std::size_t i = 0; i < flat.size();) {
+      std::size_t ndim = flat[i++];
+      shapes.emplace_back(flat.begin() + i, flat.begin() + i + ndim);
+      i += ndim;
+    }
+    return shapes;
+  }
+
+  const char* name() const override {
+    return name_.c_str();
+  }
+
+ private:
+  static rust::Slice<const mx::array> slice(const std::vector<mx::array>& arrays) {
+    return {arrays.data(), arrays.size()};
+  }
+
+  std::function<std::vector<mx::array>(const std::vector<mx::array>&)> fallback() const {
+    if (!(*node_)->has_fallback()) {
+      throw Refused(
+          "kernel " + name_ + " can't be differentiated or vectorised: it has neither a rule nor a fallback of MLX operations");
+    }
+    return [node = node_](const std::vector<mx::array>& inputs) {
+      return to_vector((*node)->fallback({inputs.data(), inputs.size()}));
+    };
+  }
+
+  // Gives an output its memory: the named input's own when nobody else needs it, else a fresh buffer.
+  static bool place(const std::vector<mx::array>& inputs, mx::array& out, std::int32_t in_place_of) {
+    if (in_place_of >= 0) {
+      const auto& in = inputs.at(in_place_of);
+      if (in.is_donatable() && in.flags().row_contiguous && in.nbytes() == out.nbytes() && in.offset() == 0) {
+        out.copy_shared_buffer(in, out.strides(), out.flags(), out.size());
+        return true;
+      }
+    }
+    auto data = mx::allocator::malloc(out.nbytes());
+    if (data.buffer().ptr() == nullptr) {
+      throw std::bad_alloc();
+    }
+    out.set_data(std::move(data));
+    return false;
+  }
+
+  std::shared_ptr<rust::Box<Node>> node_;
+  std::string name_;
+};
+
+} // namespace
+
+rust::Vec<mx::array> apply(rust::Box<Node> node, rust::Slice<const mx::array> inputs) {
+  auto shapes_flat = node->output_shapes(inputs);
+  auto codes = node->output_dtypes();
+  std::vector<mx::Shape> shapes;
+  for (std::size_t i = 0; i < shapes_flat.size();) {
+    std::size_t ndim = shapes_flat[i++];
+    shapes.emplace_back(shapes_flat.begin() + i, shapes_flat.begin() + i + ndim);
+    i += ndim;
+  }
+  std::vector<mx::Dtype> dtypes;
+  for (auto code : codes) {
+    dtypes.push_back(dtype_of(code));
+  }
+  auto shared = std::make_shared<rust::Box<Node>>(std::move(node));
+  auto primitive = std::make_shared<RustKernel>(mx::to_stream(current_stream()), shared);
+  std::vector<mx::array> arguments(inputs.begin(), inputs.end());
+  rust::Vec<mx::array> made;
+  if (shapes.size() == 1) {
+    made.push_back(mx::array(std::move(shapes[0]), dtypes.at(0), std::move(primitive), std::move(arguments)));
+  } else {
+    for (auto& out : mx::array::make_arrays(std::move(shapes), dtypes, primitive, arguments)) {
+      made.push_back(std::move(out));
+    }
+  }
+  return made;
+}
+
+const std::uint8_t* raw_data(const mx::array& a) noexcept {
+  return a.size() == 0 || a.data_shared_ptr() == nullptr ? nullptr : a.data<std::uint8_t>();
+}
+
+rust::Slice<const std::int64_t> raw_strides(const mx::array& a) noexcept {
+  const auto& s = a.strides();
+  return {s.data(), s.size()};
+}
+
+bool raw_row_contiguous(const mx::array& a) noexcept {
+  return a.flags().row_contiguous;
+}
+
+} // namespace oxmlx::kernel

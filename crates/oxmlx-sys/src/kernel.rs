@@ -1,0 +1,237 @@
+//! Nodes of MLX's graph whose body is Rust.
+//!
+//! [`apply`] builds a lazy node over a [`Node`]. When MLX evaluates it, the shim gives the outputs their memory and hands the body to
+//! the stream's thread; the body runs there, outside the lock, as a worker ([`lock::as_worker`](crate::lock::as_worker)): it sees
+//! memory ([`Input`], [`Output`]) and can't enter MLX. A transform that meets the node uses its own rule or its fallback, a
+//! function of MLX operations, on the thread that traces.
+
+use std::sync::Arc;
+
+use crate::call::call;
+use crate::closure::{BoxError, Closure, FailureSlot};
+use crate::{Array, Exception, ExceptionKind, Result, lock};
+
+#[cxx::bridge(namespace = "oxmlx::kernel")]
+mod ffi {
+    extern "Rust" {
+        type Node;
+        fn name(self: &Node) -> &str;
+        fn in_place_of(self: &Node, output: usize) -> i32;
+        fn output_shapes(self: &Node, inputs: &[Array]) -> Result<Vec<i32>>;
+        fn output_dtypes(self: &Node) -> Vec<u8>;
+        fn run(self: &Node, inputs: &[Array], outputs: &[Array], reused: &[bool]) -> Result<()>;
+        fn has_vjp(self: &Node) -> bool;
+        fn vjp(self: &Node, primals: &[Array], cotangents: &[Array], outputs: &[Array]) -> Result<Vec<Array>>;
+        fn has_fallback(self: &Node) -> bool;
+        fn fallback(self: &Node, inputs: &[Array]) -> Result<Vec<Array>>;
+    }
+
+    unsafe extern "C++" {
+        include!("kernel.h");
+
+        #[namespace = "mlx::core"]
+        #[cxx_name = "array"]
+        type Array = crate::Array;
+
+        fn apply(node: Box<Node>, inputs: &[Array]) -> Result<Vec<Array>>;
+        fn raw_data(a: &Array) -> *const u8;
+        fn raw_strides(a: &Array) -> &[i64];
+        fn raw_row_contiguous(a: &Array) -> bool;
+    }
+}
+
+/// An input of a running body: read-only memory with its shape and layout.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    array: &'a Array,
+    /// Whether an output took this input's memory over: it is the output's now, and the input shows nothing.
+    taken: bool,
+}
+
+impl<'a> Input<'a> {
+    /// The dimensions.
+    pub fn shape(self) -> &'a [i32] {
+        self.array.shape()
+    }
+
+    /// The dtype's position in MLX's `Dtype::Val`.
+    pub fn dtype_code(self) -> u8 {
+        self.array.dtype_code()
+    }
+
+    /// The distance between neighbours of each dimension, in elements.
+    pub fn strides(self) -> &'a [i64] {
+        ffi::raw_strides(self.array)
+    }
+
+    /// Whether the elements lie in row-major order without gaps.
+    pub fn row_contiguous(self) -> bool {
+        ffi::raw_row_contiguous(self.array)
+    }
+
+    /// The bytes from the first element to the last in memory that the strides reach, whatever their order. Empty when an output
+    /// took the memory over ([`Output::holds_input`]).
+    pub fn bytes(self) -> &'a [u8] {
+        let data = ffi::raw_data(self.array);
+        if self.taken || data.is_null() {
+            return &[];
+        }
+        // The farthest element from the first: strides of MLX arrays are never negative on the CPU but for flipped slices, whose
+        // first element is not the lowest address; those are refused by `Node::run` before a body sees them.
+        let last: i64 = self.shape().iter().zip(self.strides()).map(|(&n, &s)| i64::from(n - 1) * s).sum();
+        let span = (usize::try_from(last).unwrap_or(0) + 1) * self.array.itemsize();
+        // SAFETY: MLX evaluated the input before the body was dispatched and keeps its buffer until the body is done; every element
+        // that shape and strides reach lies in the buffer; nobody writes into a buffer that a pending node reads, but for the
+        // output that took it over, and then `taken` is set.
+        unsafe { std::slice::from_raw_parts(data, span) }
+    }
+}
+
+/// An output of a running body: memory to fill, row-major.
+pub struct Output<'a> {
+    array: &'a Array,
+    /// Whether the memory is the in-place input's own, with its values.
+    reused: bool,
+}
+
+impl Output<'_> {
+    /// The dimensions.
+    pub fn shape(&self) -> &[i32] {
+        self.array.shape()
+    }
+
+    /// The dtype's position in MLX's `Dtype::Val`.
+    pub fn dtype_code(&self) -> u8 {
+        self.array.dtype_code()
+    }
+
+    /// Whether the memory holds the values of the input that this output was declared to take the place of.
+    pub fn holds_input(&self) -> bool {
+        self.reused
+    }
+
+    /// The memory. Its bytes are those of an earlier array or zero until they are written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let data = ffi::raw_data(self.array).cast_mut();
+        if data.is_null() {
+            return &mut [];
+        }
+        // SAFETY: the shim allocated `nbytes` for this output, or took over a buffer of that size that nobody else holds; the body is
+        // its only user until it returns, and `self` is borrowed for as long as the slice lives. The allocation is initialised as
+        // far as Rust can tell: it comes from outside, and `u8` has no invalid value.
+        unsafe { std::slice::from_raw_parts_mut(data, self.array.size() * self.array.itemsize()) }
+    }
+}
+
+/// What a body gets: the inputs in order, the outputs in order.
+pub type Body = dyn Fn(&[Input<'_>], &mut [Output<'_>]) -> std::result::Result<(), BoxError> + Send + Sync;
+
+/// The shapes of the outputs, from the inputs' shapes.
+pub type ShapeRule = dyn Fn(&[&[i32]]) -> std::result::Result<Vec<Vec<i32>>, BoxError> + Send + Sync;
+
+/// The rule of the vector-Jacobian product: primals, cotangents and outputs to one gradient a primal.
+pub type VjpRule =
+    dyn Fn(&[Array], &[Array], &[Array]) -> std::result::Result<Vec<Array>, BoxError> + Send + Sync;
+
+/// What a kernel is, shared by all its nodes.
+pub struct Definition {
+    /// The name, for graph exports and errors.
+    pub name: String,
+    /// The computation.
+    pub body: Box<Body>,
+    /// The outputs' shapes.
+    pub shapes: Box<ShapeRule>,
+    /// One dtype code an output.
+    pub dtypes: Vec<u8>,
+    /// For each output, the input whose memory it may take over, or -1.
+    pub in_place_of: Vec<i32>,
+    /// The gradient's own rule.
+    pub vjp: Option<Box<VjpRule>>,
+    /// The same function in MLX operations, for the transforms.
+    pub fallback: Option<Closure>,
+}
+
+/// One use of a kernel in a graph.
+pub struct Node {
+    definition: Arc<Definition>,
+    slot: FailureSlot,
+}
+
+impl Node {
+    fn name(&self) -> &str {
+        &self.definition.name
+    }
+
+    fn in_place_of(&self, output: usize) -> i32 {
+        self.definition.in_place_of.get(output).copied().unwrap_or(-1)
+    }
+
+    fn output_shapes(&self, inputs: &[Array]) -> std::result::Result<Vec<i32>, String> {
+        let shapes: Vec<&[i32]> = inputs.iter().map(Array::shape).collect();
+        let shapes = self.slot.catch(|| (self.definition.shapes)(&shapes))?;
+        Ok(shapes
+            .iter()
+            .flat_map(|shape| std::iter::once(shape.len() as i32).chain(shape.iter().copied()))
+            .collect())
+    }
+
+    fn output_dtypes(&self) -> Vec<u8> {
+        self.definition.dtypes.clone()
+    }
+
+    fn run(&self, inputs: &[Array], outputs: &[Array], reused: &[bool]) -> std::result::Result<(), String> {
+        lock::as_worker(|| {
+            self.slot.catch(|| {
+                if let Some(i) = inputs.iter().position(|a| ffi::raw_strides(a).iter().any(|&s| s < 0)) {
+                    return Err(format!("kernel {}: input {i} runs backwards in memory", self.name()).into());
+                }
+                let taken = |i: usize| {
+                    (0..).zip(reused).any(|(o, &reused)| reused && usize::try_from(self.in_place_of(o)) == Ok(i))
+                };
+                let inputs: Vec<Input<'_>> =
+                    inputs.iter().enumerate().map(|(i, array)| Input { array, taken: taken(i) }).collect();
+                let mut outputs: Vec<Output<'_>> =
+                    outputs.iter().zip(reused).map(|(array, &reused)| Output { array, reused }).collect();
+                (self.definition.body)(&inputs, &mut outputs)
+            })
+        })
+    }
+
+    fn has_vjp(&self) -> bool {
+        self.definition.vjp.is_some()
+    }
+
+    fn vjp(
+        &self,
+        primals: &[Array],
+        cotangents: &[Array],
+        outputs: &[Array],
+    ) -> std::result::Result<Vec<Array>, String> {
+        let Some(rule) = &self.definition.vjp else { return Err("the kernel has no vjp rule".into()) };
+        self.slot.catch(|| rule(primals, cotangents, outputs))
+    }
+
+    fn has_fallback(&self) -> bool {
+        self.definition.fallback.is_some()
+    }
+
+    fn fallback(&self, inputs: &[Array]) -> std::result::Result<Vec<Array>, String> {
+        match &self.definition.fallback {
+            Some(closure) => closure.apply(inputs),
+            None => Err("the kernel has no fallback".into()),
+        }
+    }
+}
+
+/// Builds a node over `inputs` on the current stream, which must be a CPU stream. Lazy.
+///
+/// # Errors
+/// `Closure` when the shape rule fails; `Device` on a GPU stream, once evaluated.
+pub fn apply(definition: &Arc<Definition>, inputs: &[Array]) -> Result<Vec<Array>> {
+    let slot = FailureSlot::default();
+    let node = Box::new(Node { definition: Arc::clone(definition), slot: slot.clone() });
+    call("kernel", || ffi::apply(node, inputs)).map_err(|exception| match slot.take() {
+        Some(failure) => Exception::new(ExceptionKind::Closure, "kernel", failure.into_error().to_string()),
+        None => exception,
+    })
+}
