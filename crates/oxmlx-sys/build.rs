@@ -1,20 +1,101 @@
 //! Finds MLX, compiles the C++ shim and the cxx bridges against it, and tells cargo where the library lies.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-fn main() {
-    let prefix = PathBuf::from(std::env::var_os("MLX_PREFIX").expect("MLX_PREFIX"));
-    let include = prefix.join("include");
-    let lib = prefix.join("lib");
-    println!("cargo:rustc-link-search=native={}", lib.display());
-    println!("cargo:rustc-link-lib=dylib=mlx");
-    compile_shim(&include);
+#[path = "build/mod.rs"]
+mod mlx;
+
+use mlx::error::Error;
+use mlx::pin::Pin;
+use mlx::platform::{Backend, Host, Os};
+use mlx::prefix::Prefix;
+use mlx::probe::{self, Probe};
+use mlx::resolve::Search;
+use mlx::world::{self, System, World};
+
+fn main() -> ExitCode {
+    // docs.rs has no MLX, and documentation needs neither its headers nor its library.
+    if std::env::var_os("DOCS_RS").is_some() {
+        return ExitCode::SUCCESS;
+    }
+    for name in mlx::resolve::VARIABLES {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    for watched in ["build.rs", "build", "mlx-pin.toml"] {
+        println!("cargo::rerun-if-changed={watched}");
+    }
+    match find().and_then(|prefix| announce(&prefix).map(|()| prefix)) {
+        Ok(prefix) => {
+            compile_shim(&prefix.include);
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            for line in mlx::error::chain(&error).lines() {
+                println!("cargo::error={line}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The MLX to build against.
+fn find() -> Result<Prefix, Error> {
+    let (pin, world) = (Pin::of_this_tree()?, System);
+    let cargo = |name| std::env::var(name).unwrap_or_default();
+    let mut host =
+        Host::new(&cargo("CARGO_CFG_TARGET_OS"), &cargo("CARGO_CFG_TARGET_ARCH"), &cargo("CARGO_CFG_TARGET_ENV"))?;
+    let native = cargo("HOST") == cargo("TARGET");
+    if native {
+        host.version = world::this_host(&world)?.version;
+    } else if host.os == Os::MacOs {
+        host.version = world.var("MACOSX_DEPLOYMENT_TARGET").as_deref().and_then(mlx::platform::version_in);
+    }
+    let backend = Backend::wanted(world.var("OXMLX_BACKEND").as_deref(), &host)?;
+    let search = Search { pin: &pin, host, backend, native };
+    let found = search.run(&world);
+    #[cfg(feature = "download-mlx")]
+    if found.is_err() && world.var("MLX_PREFIX").is_none() {
+        let wheel = mlx::platform::choose(&pin, backend, &host)?;
+        mlx::provision::provision(wheel, &search.cache_folder(&world)?, &mlx::provision::Pip)?;
+        return search.run(&world).map(|(prefix, _)| prefix);
+    }
+    found.map(|(prefix, _)| prefix)
+}
+
+/// Tells cargo, the crate and the crates that depend on it where MLX lies and what it is.
+fn announce(prefix: &Prefix) -> Result<(), Error> {
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let lib = mlx::mirror::lay(prefix, &out)?;
+    println!("cargo::rustc-link-search=native={}", lib.display());
+    println!("cargo::rustc-link-lib=dylib=mlx");
+
+    let version_header = prefix.include.join("mlx/version.h");
+    for watched in [&version_header, &prefix.library] {
+        println!("cargo::rerun-if-changed={}", watched.display());
+    }
+    // For the build scripts of direct dependents, as DEP_MLX_ROOT and so on.
+    println!("cargo::metadata=root={}", prefix.root.display());
+    println!("cargo::metadata=include={}", prefix.include.display());
+    println!("cargo::metadata=lib={}", prefix.lib.display());
+    println!("cargo::metadata=backend={}", prefix.backend);
+    println!("cargo::metadata=version={}", prefix.version);
+    // For the crate itself, by env!().
+    let nax = match prefix.backend {
+        Backend::Metal => probe::nax_kernels(&prefix.metallib()),
+        _ => Probe::Absent,
+    };
+    println!("cargo::rustc-env=OXMLX_MLX_VERSION={}", prefix.version);
+    println!("cargo::rustc-env=OXMLX_MLX_BACKEND={}", prefix.backend);
+    println!("cargo::rustc-env=OXMLX_MLX_NAX={}", nax.name());
+    Ok(())
 }
 
 /// Compiles every hand-written and generated bridge, and the C++ beside them, into one static library.
 fn compile_shim(include: &Path) {
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
-    let mut bridges: Vec<PathBuf> = ["array", "runtime"].iter().map(|m| format!("src/{m}.rs").into()).collect();
+    let mut bridges: Vec<PathBuf> =
+        ["array", "kernel", "runtime"].iter().map(|m| format!("src/{m}.rs").into()).collect();
     for optional in ["src/types.rs"] {
         if manifest.join(optional).exists() {
             bridges.push(optional.into());
@@ -29,8 +110,9 @@ fn compile_shim(include: &Path) {
     build.flag_if_supported("-Wno-unused-parameter").flag_if_supported("-Wno-deprecated-copy");
     build.compile("oxmlx_shim");
 
-    for watched in ["build.rs", "cpp", "src"] {
-        println!("cargo:rerun-if-changed={watched}");
+    let folders = ["cpp", "src/generated"].map(PathBuf::from);
+    for watched in folders.iter().filter(|folder| manifest.join(folder).exists()).chain(&bridges) {
+        println!("cargo::rerun-if-changed={}", watched.display());
     }
 }
 

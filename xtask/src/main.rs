@@ -1,3 +1,91 @@
-//! Everything a human would script, as `cargo xtask COMMAND`.
+//! Everything a human would script, as `cargo xtask COMMAND`. It never depends on oxmlx-sys: it works before there is
+//! any MLX to build against.
 
-fn main() {}
+use std::process::ExitCode;
+
+mod codegen;
+mod demo;
+mod dist;
+mod error;
+#[path = "../../crates/oxmlx-sys/build/mod.rs"]
+mod mlx;
+mod setup;
+mod test;
+mod tree;
+
+use error::Error;
+
+/// One command of the table below.
+struct Command {
+    name: &'static str,
+    summary: &'static str,
+    help: &'static str,
+    run: fn(&[String]) -> Result<(), Error>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "demo",
+        summary: "set up, build, and let SmolLM2 answer a question",
+        help: demo::HELP,
+        run: demo::run,
+    },
+    Command { name: "test", summary: "set up, and run every check and test", help: test::HELP, run: test::run },
+    Command { name: "setup", summary: "fetch MLX and the demo's model", help: setup::HELP, run: setup::run },
+    Command {
+        name: "codegen",
+        summary: "write the generated bridge, or check it",
+        help: codegen::command::HELP,
+        run: codegen::command::run,
+    },
+    Command {
+        name: "coverage",
+        summary: "list which of MLX's functions are reached",
+        help: codegen::coverage::HELP,
+        run: codegen::coverage::run,
+    },
+    Command {
+        name: "dist",
+        summary: "make a folder with the binary and its libraries",
+        help: dist::HELP,
+        run: dist::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (name, rest) = match arguments.split_first() {
+        None => {
+            eprint!("{}", overview());
+            return ExitCode::from(2);
+        }
+        Some((name, rest)) => (name.as_str(), rest),
+    };
+    if matches!(name, "help" | "--help" | "-h") {
+        print!("{}", overview());
+        return ExitCode::SUCCESS;
+    }
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        eprintln!("xtask: no command {name:?}; `cargo xtask help` lists them");
+        return ExitCode::from(2);
+    };
+    if rest.iter().any(|argument| argument == "--help" || argument == "-h") {
+        print!("{}", command.help);
+        return ExitCode::SUCCESS;
+    }
+    match (command.run)(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {name}: {}", mlx::error::chain(&error));
+            ExitCode::from(if matches!(error, Error::Usage(_)) { 2 } else { 1 })
+        }
+    }
+}
+
+fn overview() -> String {
+    let mut text = "Usage: cargo xtask COMMAND [--help]\n\n".to_owned();
+    for command in COMMANDS {
+        text.push_str(&format!("  {:<10} {}\n", command.name, command.summary));
+    }
+    text
+}

@@ -1,0 +1,65 @@
+//! `cargo xtask test`: everything that must hold before a change lands, in the order in which failures are cheapest.
+
+use std::time::{Duration, Instant};
+
+use crate::error::Error;
+use crate::{setup, tree};
+
+pub(crate) const HELP: &str = "\
+Usage: cargo xtask test
+
+Sets up MLX and the model, then checks formatting and lints, compares the
+generated bridge with the pinned headers, runs all tests and doctests, and builds the documentation, with warnings denied.
+Stops at the first step that fails and says which.
+";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
+    Error::unexpected(arguments)?;
+    let mut report = Report { start: Instant::now(), steps: Vec::new() };
+    let outcome = steps(&mut report);
+    report.print(outcome.is_ok());
+    outcome
+}
+
+fn steps(report: &mut Report) -> Result<(), Error> {
+    report.step("setup", || {
+        tree::compiler()?;
+        setup::ready(true).map(|_| ())
+    })?;
+    report.cargo("fmt", &["fmt", "--all", "--check"])?;
+    report.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
+    report.cargo("test", &["test", "--workspace", "--locked"])?;
+    report.step("doc", || {
+        let mut doc = tree::cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
+        tree::run("cargo doc", doc.env("RUSTDOCFLAGS", "-D warnings"))
+    })
+}
+
+/// The steps so far and the time each took.
+struct Report {
+    start: Instant,
+    steps: Vec<(&'static str, Duration, bool)>,
+}
+
+impl Report {
+    fn step(&mut self, name: &'static str, body: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        eprintln!("== {name}");
+        let start = Instant::now();
+        let outcome = body();
+        self.steps.push((name, start.elapsed(), outcome.is_ok()));
+        outcome
+    }
+
+    fn cargo(&mut self, name: &'static str, arguments: &[&str]) -> Result<(), Error> {
+        self.step(name, || tree::run(&format!("cargo {name}"), &mut tree::cargo(arguments)))
+    }
+
+    fn print(&self, passed: bool) {
+        eprintln!("== summary");
+        for (name, time, ok) in &self.steps {
+            eprintln!("{:>8.1} s  {:<8} {}", time.as_secs_f64(), name, if *ok { "ok" } else { "FAILED" });
+        }
+        let verdict = if passed { "all steps passed" } else { "stopped at the step above" };
+        eprintln!("{:>8.1} s  {verdict}", self.start.elapsed().as_secs_f64());
+    }
+}
