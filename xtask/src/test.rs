@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
-use crate::{setup, tree};
+use crate::{codegen, setup, tree};
 
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask test
 
-Sets up MLX and the model, then checks formatting and lints, compares the
-generated bridge with the pinned headers, runs all tests and doctests, and builds the documentation, with warnings denied.
+Sets up MLX and the model, checks formatting, compares the generated bridge with the pinned
+headers, runs clippy, all tests and doctests, and builds the documentation, with warnings denied.
 Stops at the first step that fails and says which.
 ";
 
@@ -27,6 +27,7 @@ fn steps(report: &mut Report) -> Result<(), Error> {
         setup::ready(true).map(|_| ())
     })?;
     report.cargo("fmt", &["fmt", "--all", "--check"])?;
+    report.step("codegen", || codegen::command::run(&["--check".to_owned()]))?;
     report.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
     report.cargo("test", &["test", "--workspace", "--locked"])?;
     report.step("doc", || {
