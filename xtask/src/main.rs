@@ -89,3 +89,25 @@ fn overview() -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{COMMANDS, Error, overview};
+
+    #[test]
+    fn every_command_is_listed_and_its_help_shows_its_usage() {
+        for command in COMMANDS {
+            assert!(overview().contains(&format!("  {:<10} {}\n", command.name, command.summary)));
+            let usage = format!("Usage: cargo xtask {}", command.name);
+            assert!(command.help.starts_with(&usage) && command.help.ends_with('\n'), "{}", command.name);
+        }
+    }
+
+    #[test]
+    fn no_command_ignores_an_option_it_does_not_know() {
+        for command in COMMANDS {
+            let outcome = (command.run)(&["--no-such-option".to_owned()]);
+            assert!(matches!(outcome, Err(Error::Usage(_))), "{}", command.name);
+        }
+    }
+}

@@ -56,7 +56,10 @@ impl Fetch for Pip {
             "--dest",
         ]);
         pip.arg(folder).arg(format!("{}=={}", download.package, download.version));
-        let output = pip.stdin(Stdio::null()).output().map_err(|error| no_python(error.to_string()))?;
+        let output = pip.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => no_python("is not installed".to_owned()),
+            _ => no_python(error.to_string()),
+        })?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr);
             if said.contains("No module named pip") {

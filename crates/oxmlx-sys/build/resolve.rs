@@ -157,6 +157,13 @@ impl Search<'_> {
             Backend::Cuda13 => "mlx[cuda13]",
             Backend::Metal => "mlx",
         };
+        if let [.., last @ Candidate { origin: Origin::Variable, path: Some(_), .. }] = tried {
+            return format!(
+                "{last}\nset it to a folder with include/mlx and lib/{} of MLX {}, or unset it",
+                self.host.os.library(),
+                pin.version
+            );
+        }
         let mut text = format!("MLX {} for backend {backend} was not found. Tried:\n", pin.version);
         for candidate in tried {
             let _ = writeln!(text, "  {candidate}");
