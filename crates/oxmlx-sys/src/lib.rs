@@ -2,7 +2,8 @@
 //!
 //! This crate finds `libmlx`, compiles the shim in `cpp/` and holds the [`cxx`] bridges. It carries mechanism and no policy:
 //! the handle ([`Array`]), the process-wide lock ([`lock`]), the one call helper ([`call()`](call::call)), the streams and evaluation
-//! ([`runtime`]).
+//! ([`runtime`]), and a generated raw wrapper for every public function of MLX
+//! ([`generated`]).
 //!
 //! **It trusts its caller.** A wrapper here passes what it is given to MLX, which has undefined behaviour for some arguments
 //! (indices out of range, groups of zero). The crate `oxmlx` checks those; use it instead.
@@ -14,10 +15,12 @@ pub mod array;
 pub mod call;
 pub mod closure;
 mod exception;
+pub mod generated;
 pub mod kernel;
 pub mod lock;
 pub mod runtime;
 pub mod trace;
+pub mod types;
 
 pub use array::Array;
 pub use exception::{Exception, ExceptionKind, Result};

@@ -1,0 +1,65 @@
+//! Reading values back: the logical elements in row-major order, whatever the layout in memory.
+
+use crate::{Array, Element, Error, ErrorKind, Result, ops};
+
+impl Array {
+    /// The only value of an array of one element. Evaluates.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] when there is not exactly one element, [`ErrorKind::Dtype`] when `T` is not the array's; what evaluation
+    /// reports.
+    pub fn item<T: Element>(&self) -> Result<T> {
+        if self.size() != 1 {
+            let text = format!("item needs exactly one element, shape {:?} has {}", self.shape(), self.size());
+            return Err(Error::new(ErrorKind::Shape, "item", text).with_shape(self.shape()));
+        }
+        Ok(self.to_vec::<T>()?[0])
+    }
+
+    /// The elements in row-major order. Evaluates; copies.
+    ///
+    /// ```
+    /// use oxmlx::Array;
+    /// let a = Array::from_slice(&[1i32, 2, 3, 4, 5, 6], (2, 3))?.transpose()?;
+    /// assert_eq!(a.to_vec::<i32>()?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok::<(), oxmlx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Dtype`] when `T` is not the array's (convert with [`astype`](Self::astype)); what evaluation reports.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        self.check_dtype::<T>("to_vec")?;
+        self.eval()?;
+        if self.0.row_contiguous()? {
+            return Ok(self.try_as_slice::<T>()?.to_vec());
+        }
+        let packed = ops::contiguous(self, false)?;
+        packed.eval()?;
+        Ok(packed.try_as_slice::<T>()?.to_vec())
+    }
+
+    /// The elements where they lie, without a copy. Never evaluates.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Dtype`] when `T` is not the array's; [`ErrorKind::Shape`] when the elements do not lie in row-major order without
+    /// gaps (use [`to_vec`](Self::to_vec)); [`ErrorKind::InvalidArgument`] when the array was not evaluated.
+    pub fn try_as_slice<T: Element>(&self) -> Result<&[T]> {
+        self.check_dtype::<T>("as_slice")?;
+        let Some(bytes) = self.0.bytes()? else {
+            let text = format!("the elements of shape {:?} are not contiguous in row-major order", self.shape());
+            return Err(Error::new(ErrorKind::Shape, "as_slice", text).with_shape(self.shape()));
+        };
+        bytemuck::checked::try_cast_slice(bytes).map_err(|e| {
+            Error::new(ErrorKind::Format, "as_slice", format!("the array's memory is no slice of {}: {e}", T::DTYPE))
+        })
+    }
+
+    fn check_dtype<T: Element>(&self, op: &'static str) -> Result<()> {
+        let dtype = self.dtype();
+        if dtype == T::DTYPE {
+            return Ok(());
+        }
+        let text = format!("the array is {dtype}, asked for as {}", T::DTYPE);
+        Err(Error::new(ErrorKind::Dtype, op, text).with_dtype(dtype).with_dtype(T::DTYPE))
+    }
+}

@@ -1,0 +1,137 @@
+//! MLX's fused operations: normalisation, rotary embedding, attention.
+
+use oxmlx_sys::generated::fast as raw;
+use oxmlx_sys::types::MaskMode;
+
+use crate::{Array, Error, ErrorKind, Result};
+
+/// `x` divided by the root of the mean square of its last axis, times `weight`.
+///
+/// Shapes: `x` `[.., d]`, `weight` `[d]`; the result has that of `x`. Dtypes: floating point; the result has the promoted one of `x`
+/// and `weight`, the mean is taken in float32. Lazy.
+///
+/// ```
+/// use oxmlx::{Array, fast};
+/// let x = Array::from_slice(&[3.0f32, 4.0], (1, 2))?;
+/// let y = fast::rms_norm(&x, None, 0.0)?.to_vec::<f32>()?;
+/// assert!((y[0] - 3.0 / 12.5f32.sqrt()).abs() < 1e-6);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for a scalar or a weight of another length.
+///
+/// # Source
+/// C++ `mlx::core::fast::rms_norm` (`mlx/fast.h`); Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+pub fn rms_norm(x: &Array, weight: Option<&Array>, eps: f32) -> Result<Array> {
+    Ok(raw::rms_norm(&x.0, weight.map(|w| &w.0), eps)?.into())
+}
+
+/// How a rotary embedding turns its pairs.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Rope<'a> {
+    dims: i32,
+    traditional: bool,
+    base: Option<f32>,
+    scale: f32,
+    freqs: Option<&'a Array>,
+}
+
+impl<'a> Rope<'a> {
+    /// A rotation of the first `dims` entries of the last axis, with angles `position * base^(-2i/dims)`.
+    pub fn new(dims: i32, base: f32) -> Self {
+        Self { dims, traditional: false, base: Some(base), scale: 1.0, freqs: None }
+    }
+
+    /// A rotation with angles `position / freqs[i]`: MLX takes the reciprocals of the frequencies, `[dims / 2]` float32.
+    pub fn with_freqs(dims: i32, freqs: &'a Array) -> Self {
+        Self { dims, traditional: false, base: None, scale: 1.0, freqs: Some(freqs) }
+    }
+
+    /// Whether neighbours make a pair (`x[2i]`, `x[2i + 1]`), as in the paper; else the halves do (`x[i]`, `x[i + dims / 2]`).
+    pub fn traditional(mut self, traditional: bool) -> Self {
+        self.traditional = traditional;
+        self
+    }
+
+    /// A factor on every position.
+    pub fn scale(mut self, scale: f32) -> Self {
+        self.scale = scale;
+        self
+    }
+}
+
+/// Rotates pairs of `x` by their position: `offset` for the first row of the second-last axis, then one more a row.
+///
+/// Shapes: `[.., t, d]` to the same. Dtypes: floating point. Lazy.
+///
+/// ```
+/// use oxmlx::{Array, fast};
+/// let x = Array::from_slice(&[1.0f32, 0.0], (1, 1, 2))?;
+/// let y = fast::rope(&x, &fast::Rope::new(2, 10_000.0), 1)?.to_vec::<f32>()?;
+/// assert!((y[0] - 1f32.cos()).abs() < 1e-6 && (y[1] - 1f32.sin()).abs() < 1e-6);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for fewer than three dimensions, or `dims` that is odd, not positive or over the last axis.
+///
+/// # Source
+/// C++ `mlx::core::fast::rope` (`mlx/fast.h`); Su et al., RoFormer, 2021.
+pub fn rope(x: &Array, rope: &Rope<'_>, offset: i32) -> Result<Array> {
+    let last = x.dim(-1).unwrap_or(0);
+    if rope.dims < 2 || rope.dims % 2 != 0 || rope.dims > last {
+        let text = format!("dims {} must be even and from 2 to the last axis of shape {:?}", rope.dims, x.shape());
+        return Err(Error::new(ErrorKind::InvalidArgument, "rope", text).with_shape(x.shape()));
+    }
+    let freqs = rope.freqs.map(|f| &f.0);
+    Ok(raw::rope(&x.0, rope.dims, rope.traditional, rope.base, rope.scale, offset, freqs)?.into())
+}
+
+/// Which keys a query may see.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Mask<'a> {
+    /// All of them.
+    #[default]
+    None,
+    /// Those up to its own position; with fewer queries than keys, the last query stands at the last key.
+    Causal,
+    /// What this array says, broadcast to `[batch, heads, queries, keys]`: true in a bool mask; a floating point mask is added to the
+    /// scores. A query that sees nothing gives the mean of the values for a bool mask and NaN for one of minus infinities.
+    Array(&'a Array),
+}
+
+/// `softmax(queries @ keys^T * scale) @ values` without the matrix of scores.
+///
+/// Shapes: queries `[b, h, q, d]`, keys and values `[b, h_kv, k, d]` with `h` a multiple of `h_kv`; the result `[b, h, q, d]`.
+/// Dtypes: floating point; softmax in float32. Lazy.
+///
+/// ```
+/// use oxmlx::{Array, fast};
+/// let x = Array::ones::<f32>((1, 1, 2, 4))?;
+/// let y = fast::scaled_dot_product_attention(&x, &x, &x, 0.5, fast::Mask::Causal)?;
+/// assert_eq!(y.to_vec::<f32>()?, [1.0; 8]);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for shapes that do not fit, or a mask that does not broadcast.
+///
+/// # Source
+/// C++ `mlx::core::fast::scaled_dot_product_attention` (`mlx/fast.h`).
+pub fn scaled_dot_product_attention(
+    queries: &Array,
+    keys: &Array,
+    values: &Array,
+    scale: f32,
+    mask: Mask<'_>,
+) -> Result<Array> {
+    let (mode, array) = match mask {
+        Mask::None => (MaskMode::None, None),
+        Mask::Causal => (MaskMode::Causal, None),
+        Mask::Array(array) => (MaskMode::Array, Some(&array.0)),
+    };
+    let attended = raw::scaled_dot_product_attention(&queries.0, &keys.0, &values.0, scale, mode, array, None, false)?;
+    Ok(attended.into())
+}

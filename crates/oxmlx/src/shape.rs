@@ -1,0 +1,79 @@
+//! What may stand for a shape or for axes: numbers, tuples, arrays, slices.
+
+use std::borrow::Cow;
+
+/// Something that names a shape: `()`, `3`, `(2, 3)`, `[2, 3]`, `&[i32]`, `Vec<i32>`.
+///
+/// ```
+/// use oxmlx::Array;
+/// assert_eq!(Array::zeros::<f32>((2, 3))?.shape(), [2, 3]);
+/// assert_eq!(Array::zeros::<f32>([4])?.shape(), [4]);
+/// assert!(Array::zeros::<f32>(())?.shape().is_empty());
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+pub trait IntoShape<'a> {
+    /// The dimensions, outermost first.
+    fn into_shape(self) -> Cow<'a, [i32]>;
+}
+
+impl<'a> IntoShape<'a> for &'a [i32] {
+    fn into_shape(self) -> Cow<'a, [i32]> {
+        Cow::Borrowed(self)
+    }
+}
+
+impl<'a> IntoShape<'a> for &'a Vec<i32> {
+    fn into_shape(self) -> Cow<'a, [i32]> {
+        Cow::Borrowed(self)
+    }
+}
+
+impl<'a, const N: usize> IntoShape<'a> for &'a [i32; N] {
+    fn into_shape(self) -> Cow<'a, [i32]> {
+        Cow::Borrowed(self)
+    }
+}
+
+impl<const N: usize> IntoShape<'static> for [i32; N] {
+    fn into_shape(self) -> Cow<'static, [i32]> {
+        Cow::Owned(self.to_vec())
+    }
+}
+
+impl IntoShape<'static> for Vec<i32> {
+    fn into_shape(self) -> Cow<'static, [i32]> {
+        Cow::Owned(self)
+    }
+}
+
+impl IntoShape<'static> for i32 {
+    fn into_shape(self) -> Cow<'static, [i32]> {
+        Cow::Owned(vec![self])
+    }
+}
+
+impl IntoShape<'static> for () {
+    fn into_shape(self) -> Cow<'static, [i32]> {
+        Cow::Borrowed(&[])
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident),+)),+ $(,)?) => {$(
+        impl IntoShape<'static> for ($(tuples!(@i32 $name),)+) {
+            #[expect(non_snake_case, reason = "one name an element, from the macro's list")]
+            fn into_shape(self) -> Cow<'static, [i32]> {
+                let ($($name,)+) = self;
+                Cow::Owned(vec![$($name),+])
+            }
+        }
+    )+};
+    (@i32 $name:ident) => { i32 };
+}
+
+tuples! { (A), (A, B), (A, B, C), (A, B, C, D), (A, B, C, D, E), (A, B, C, D, E, F) }
+
+/// The number of elements of a shape; `None` for a negative dimension or a product over `usize`.
+pub(crate) fn element_count(shape: &[i32]) -> Option<usize> {
+    shape.iter().try_fold(1usize, |n, &dim| n.checked_mul(usize::try_from(dim).ok()?))
+}
