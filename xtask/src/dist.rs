@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::error::Error;
 use crate::{setup, tree};
@@ -10,8 +11,9 @@ pub(crate) const HELP: &str = "\
 Usage: cargo xtask dist [FOLDER]
 
 Builds the binary in release mode and puts it, MLX and the libraries MLX loads into FOLDER
-(default: target/dist/oxmlx). The binary finds them by a path relative to itself: move or copy
-the folder as a whole. The target system needs the C++ runtime, and a C library at least as new as this one's.
+(default: target/dist/oxmlx), and runs it once. The binary finds them by a path relative to
+itself: move or copy the folder as a whole. The system it is moved to needs the C++ runtime and a C
+library at least as new as this one's; for a CUDA backend it needs the CUDA libraries too.
 ";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
@@ -56,6 +58,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
         copy_file(&tree::root().join(licence), &part.join(licence))?;
     }
     fs::rename(&part, &folder).map_err(Error::io("moving into place", &folder))?;
+
+    // Without cargo's loader path: the binary has to find everything by itself.
+    let mut info = Command::new(folder.join("bin/oxmlx"));
+    info.arg("info").env_remove("LD_LIBRARY_PATH").env_remove("DYLD_FALLBACK_LIBRARY_PATH");
+    tree::run("the folder's own oxmlx info", info.stdin(Stdio::null()).stdout(Stdio::null()))?;
     println!("{}", folder.join("bin/oxmlx").display());
     Ok(())
 }
