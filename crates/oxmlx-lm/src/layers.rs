@@ -1,0 +1,15 @@
+//! The parts that models are built of, over oxmlx arrays.
+//!
+//! A layer holds its weights and has a `forward`; it knows nothing of files. [`Loader`] makes layers from a checkpoint.
+
+mod embedding;
+mod linear;
+mod loader;
+mod norm;
+mod rope;
+
+pub use embedding::Embedding;
+pub use linear::{Linear, Weight};
+pub use loader::Loader;
+pub use norm::RmsNorm;
+pub use rope::Rope;

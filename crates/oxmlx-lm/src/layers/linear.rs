@@ -1,0 +1,78 @@
+//! Matrix multiplication with a stored weight.
+
+use oxmlx::quantize::{Quantized, dequantize, quantized_matmul};
+use oxmlx::{Array, ops};
+
+use crate::Result;
+
+/// A stored matrix `[rows, columns]`, in floating point or quantized.
+#[derive(Clone, Debug)]
+pub enum Weight {
+    /// Floating point values.
+    Plain(Array),
+    /// Packed groups with scales and biases.
+    Affine(Quantized),
+}
+
+impl Weight {
+    /// `x @ weight^T`: `[.., columns]` to `[.., rows]`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mlx`](crate::ErrorKind::Mlx) when the inner dimensions differ.
+    pub fn apply(&self, x: &Array) -> Result<Array> {
+        Ok(match self {
+            Self::Plain(weight) => x.matmul(&weight.transpose()?)?,
+            Self::Affine(quantized) => quantized_matmul(x, quantized)?,
+        })
+    }
+
+    /// The rows at `indices`, in floating point: `[..]` to `[.., columns]`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mlx`](crate::ErrorKind::Mlx) for indices that are no integers.
+    pub fn rows(&self, indices: &Array) -> Result<Array> {
+        Ok(match self {
+            Self::Plain(weight) => ops::take(weight, indices, 0)?,
+            Self::Affine(Quantized { weight, scales, biases, affine }) => dequantize(&Quantized {
+                weight: ops::take(weight, indices, 0)?,
+                scales: ops::take(scales, indices, 0)?,
+                biases: ops::take(biases, indices, 0)?,
+                affine: *affine,
+            })?,
+        })
+    }
+
+    /// Every array that it holds.
+    pub(crate) fn arrays(&self) -> Vec<Array> {
+        match self {
+            Self::Plain(weight) => vec![weight.clone()],
+            Self::Affine(q) => vec![q.weight.clone(), q.scales.clone(), q.biases.clone()],
+        }
+    }
+}
+
+/// `x @ weight^T + bias`.
+#[derive(Clone, Debug)]
+pub struct Linear {
+    weight: Weight,
+    bias: Option<Array>,
+}
+
+impl Linear {
+    /// A layer of these parts; the bias has one value a row of the weight.
+    pub fn new(weight: Weight, bias: Option<Array>) -> Self {
+        Self { weight, bias }
+    }
+
+    /// `[.., columns]` to `[.., rows]`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mlx`](crate::ErrorKind::Mlx) when the inner dimensions differ.
+    pub fn forward(&self, x: &Array) -> Result<Array> {
+        let y = self.weight.apply(x)?;
+        match &self.bias {
+            Some(bias) => Ok((&y + bias)?),
+            None => Ok(y),
+        }
+    }
+}

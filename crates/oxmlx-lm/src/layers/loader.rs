@@ -1,0 +1,89 @@
+//! Layers from a checkpoint: tensors become arrays here.
+
+use oxmlx::quantize::{Affine, Quantized};
+use oxmlx::{Array, Dtype as MlxDtype};
+
+use super::{Embedding, Linear, RmsNorm, Weight};
+use crate::weights::{Dtype, Matrix, Tensor};
+use crate::{Checkpoint, Error, ErrorKind, Result};
+
+/// Reads layers by the names of their modules and tells how many bytes it has read.
+pub struct Loader<'a> {
+    checkpoint: &'a Checkpoint,
+    progress: &'a mut dyn FnMut(usize),
+    read: usize,
+}
+
+impl<'a> Loader<'a> {
+    /// A loader that calls `progress` with the bytes of weights read so far, after each tensor.
+    pub fn new(checkpoint: &'a Checkpoint, progress: &'a mut dyn FnMut(usize)) -> Self {
+        Self { checkpoint, progress, read: 0 }
+    }
+
+    /// Whether the checkpoint has the tensor.
+    pub fn contains(&self, name: &str) -> bool {
+        self.checkpoint.contains(name)
+    }
+
+    /// `module.weight` `[rows, columns]` with `module.bias` `[rows]` where there is one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Weights`] when a tensor is missing or misfits, naming it.
+    pub fn linear(&mut self, module: &str, rows: usize, columns: usize) -> Result<Linear> {
+        let linear = self.checkpoint.linear(module, rows, columns)?;
+        let weight = self.weight(linear.matrix)?;
+        let bias = linear.bias.as_ref().map(|bias| self.array(bias)).transpose()?;
+        Ok(Linear::new(weight, bias))
+    }
+
+    /// `module.weight` as a table of `rows` vectors.
+    ///
+    /// # Errors
+    /// As [`linear`](Self::linear).
+    pub fn embedding(&mut self, module: &str, rows: usize, columns: usize) -> Result<Embedding> {
+        let matrix = self.checkpoint.matrix(module, rows, columns)?;
+        Ok(Embedding::new(self.weight(matrix)?))
+    }
+
+    /// `module.weight` `[width]` as a norm.
+    ///
+    /// # Errors
+    /// As [`linear`](Self::linear).
+    pub fn rms_norm(&mut self, module: &str, width: usize, eps: f32) -> Result<RmsNorm> {
+        let weight = self.checkpoint.float(&format!("{module}.weight"), &[width])?;
+        Ok(RmsNorm::new(self.array(&weight)?, eps))
+    }
+
+    fn weight(&mut self, matrix: Matrix) -> Result<Weight> {
+        Ok(match matrix {
+            Matrix::Plain(weight) => Weight::Plain(self.array(&weight)?),
+            Matrix::Affine { weight, scales, biases, group_size, bits } => Weight::Affine(Quantized {
+                weight: self.array(&weight)?,
+                scales: self.array(&scales)?,
+                biases: self.array(&biases)?,
+                affine: Affine::new(group_size as i32, bits as i32)?,
+            }),
+        })
+    }
+
+    fn array(&mut self, tensor: &Tensor) -> Result<Array> {
+        let shape: Vec<i32> = tensor.shape().iter().map(|&n| n as i32).collect();
+        let array = Array::from_bytes(tensor.data(), &shape, mlx_dtype(tensor)?)?;
+        self.read += tensor.data().len();
+        (self.progress)(self.read);
+        Ok(array)
+    }
+}
+
+fn mlx_dtype(tensor: &Tensor) -> Result<MlxDtype> {
+    Ok(match tensor.dtype() {
+        Dtype::F16 => MlxDtype::Float16,
+        Dtype::Bf16 => MlxDtype::Bfloat16,
+        Dtype::F32 => MlxDtype::Float32,
+        Dtype::U32 => MlxDtype::Uint32,
+        other => {
+            let what = format!("dtype {other} can't be a weight: convert the model to F16, BF16 or F32");
+            return Err(Error::new(ErrorKind::Unsupported, what).at_tensor(tensor.name()));
+        }
+    })
+}

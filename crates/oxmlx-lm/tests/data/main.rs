@@ -1,0 +1,11 @@
+//! What oxmlx-lm reads, and how it samples: everything that needs no MLX.
+
+mod config;
+mod gguf;
+mod gguf_damaged;
+mod gguf_writer;
+mod sampling;
+mod support;
+mod template;
+mod tokenizer;
+mod weights;

@@ -1,0 +1,62 @@
+//! Where tests find their data.
+
+use std::path::PathBuf;
+
+/// The repository's `fixtures/`.
+pub(crate) fn fixture(path: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures")).join(path)
+}
+
+/// A fixture's JSON.
+pub(crate) fn json_fixture(path: &str) -> serde_json::Value {
+    let path = fixture(path);
+    let text = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// SmolLM2, the real checkpoint that tests run: in the folder `OXMLX_TEST_MODELS`, else in oxmlx's cache.
+pub(crate) fn smollm2() -> PathBuf {
+    let path = models().join("SmolLM2-135M-Instruct.Q4_1.gguf");
+    assert!(path.is_file(), "no {}: run `cargo xtask setup` to fetch the test model", path.display());
+    path
+}
+
+fn models() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    if let Some(folder) = set("OXMLX_TEST_MODELS") {
+        return folder;
+    }
+    let cache = set("OXMLX_HOME").unwrap_or_else(|| {
+        let home = || set("HOME").expect("HOME is set");
+        let caches = match cfg!(target_os = "macos") {
+            true => home().join("Library/Caches"),
+            false => set("XDG_CACHE_HOME").unwrap_or_else(|| home().join(".cache")),
+        };
+        caches.join("oxmlx")
+    });
+    cache.join("models")
+}
+
+/// A small generator for test data, unrelated to the crate's own.
+pub(crate) struct Lcg(pub(crate) u64);
+
+impl Lcg {
+    pub(crate) fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as u32
+    }
+
+    pub(crate) fn below(&mut self, n: usize) -> usize {
+        self.next() as usize % n
+    }
+
+    /// In 0..1.
+    pub(crate) fn unit(&mut self) -> f64 {
+        f64::from(self.next()) / f64::from(1u32 << 31)
+    }
+
+    /// Normally distributed, by twelve uniform numbers.
+    pub(crate) fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+}
