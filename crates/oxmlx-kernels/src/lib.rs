@@ -1,8 +1,18 @@
 //! CPU kernels for oxmlx in pure Rust: no MLX, no FFI.
 
+mod dtype;
 mod error;
-
+mod level;
+mod matrix;
 pub mod pool;
+pub mod quant;
+mod raw;
+pub mod reference;
+mod scratch;
+mod simd;
 
+pub use dtype::{Floats, FloatsMut};
 pub use error::ShapeError;
+pub use level::Level;
+pub use matrix::{MatMut, MatRef};
 pub use pool::Pool;

@@ -39,8 +39,6 @@ struct Shared {
     slot: Slot,
     /// Held by the one caller whose job runs.
     busy: AtomicBool,
-    /// Counts jobs; idle workers watch it.
-    epoch: AtomicUsize,
     /// Threads that may take part, the caller included.
     limit: AtomicUsize,
     sleepers: AtomicUsize,
@@ -55,7 +53,6 @@ impl Pool {
         let shared = Arc::new(Shared {
             slot: Slot::new(),
             busy: AtomicBool::new(false),
-            epoch: AtomicUsize::new(0),
             limit: AtomicUsize::new(1),
             sleepers: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
@@ -144,6 +141,7 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Release);
+        self.shared.slot.ring();
         self.shared.wake();
         for worker in lock(&self.workers).drain(..) {
             // A worker catches every task's panic, so there is no error to pass on.
@@ -153,9 +151,8 @@ impl Drop for Pool {
 }
 
 impl Shared {
-    /// Tells idle workers that there is news; a system call only if one of them sleeps.
+    /// Tells sleeping workers that there is news; no system call if none sleeps.
     fn wake(&self) {
-        self.epoch.fetch_add(1, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
             drop(lock(&self.bed));
             self.bell.notify_all();
@@ -176,13 +173,13 @@ impl Shared {
         }
     }
 
-    /// Spins, then sleeps, until the epoch differs from `seen`; returns the new one.
+    /// Spins, then sleeps, until the slot's news differ from `seen`; returns them.
     fn await_news(&self, seen: usize) -> usize {
         let start = Instant::now();
         let mut wait = Wait::new();
         loop {
             for _ in 0..32 {
-                let now = self.epoch.load(Ordering::Acquire);
+                let now = self.slot.news();
                 if now != seen {
                     return now;
                 }
@@ -193,10 +190,10 @@ impl Shared {
             }
         }
         let mut bed = lock(&self.bed);
-        // SeqCst on both sides: either the waker sees this sleeper, or this load sees the new epoch.
+        // SeqCst on both sides: either the waker sees this sleeper, or this load sees the news.
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let news = loop {
-            let now = self.epoch.load(Ordering::SeqCst);
+            let now = self.slot.news();
             if now != seen {
                 break now;
             }

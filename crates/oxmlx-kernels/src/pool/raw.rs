@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::Wait;
 
-/// The gate's open bit; the other bits count the workers inside.
-const OPEN: usize = 1 << (usize::BITS - 1);
+/// The gate's open bit. Below it the workers inside are counted, above it the jobs so far.
+const OPEN: usize = 1 << 15;
+const COUNT: usize = OPEN - 1;
+const JOB: usize = OPEN << 1;
 
 type Task<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
@@ -22,16 +24,24 @@ struct Job<'a> {
     task: &'a Task<'a>,
 }
 
-#[repr(align(128))]
-struct Padded<T>(T);
-
+/// Where jobs are announced. What a worker needs first lies in one cache line, what tasks count in another.
 pub(super) struct Slot {
+    door: Door,
+    count: Count,
+}
+
+#[repr(align(128))]
+struct Door {
+    gate: AtomicUsize,
     job: UnsafeCell<Option<Job<'static>>>,
-    gate: Padded<AtomicUsize>,
+}
+
+#[repr(align(128))]
+struct Count {
     /// Phase in the high half, next task in the low half.
-    ticket: Padded<AtomicU64>,
+    ticket: AtomicU64,
     /// Finished tasks of the current phase.
-    done: Padded<AtomicUsize>,
+    done: AtomicUsize,
 }
 
 // SAFETY: `job` is the only field without its own synchronisation. It is written by the one caller that holds the pool's
@@ -44,11 +54,19 @@ unsafe impl Send for Slot {}
 impl Slot {
     pub(super) fn new() -> Self {
         Self {
-            job: UnsafeCell::new(None),
-            gate: Padded(AtomicUsize::new(0)),
-            ticket: Padded(AtomicU64::new(0)),
-            done: Padded(AtomicUsize::new(0)),
+            door: Door { gate: AtomicUsize::new(0), job: UnsafeCell::new(None) },
+            count: Count { ticket: AtomicU64::new(0), done: AtomicUsize::new(0) },
         }
+    }
+
+    /// A number that changes with every job.
+    pub(super) fn news(&self) -> usize {
+        self.door.gate.load(Ordering::SeqCst) / JOB
+    }
+
+    /// Changes [`Slot::news`] without a job.
+    pub(super) fn ring(&self) {
+        self.door.gate.fetch_add(JOB, Ordering::SeqCst);
     }
 
     /// Runs a job to its end. Only the holder of the pool's `busy` flag calls this. `task` must not unwind.
@@ -59,59 +77,60 @@ impl Slot {
         let job_static = unsafe { std::mem::transmute::<Job<'_>, Job<'static>>(job) };
         // SAFETY: the gate is closed and its count was zero when the previous `run` returned; a worker that raises the count
         // of a closed gate lowers it again without reading `job`. So nobody else accesses the cell.
-        unsafe { *self.job.get() = Some(job_static) };
+        unsafe { *self.door.job.get() = Some(job_static) };
         let first = sizes.iter().position(|&n| n > 0).unwrap_or(sizes.len());
-        self.done.0.store(0, Ordering::Relaxed);
-        self.ticket.0.store((first as u64) << 32, Ordering::Relaxed);
-        self.gate.0.fetch_or(OPEN, Ordering::Release);
+        self.count.done.store(0, Ordering::Relaxed);
+        self.count.ticket.store((first as u64) << 32, Ordering::Relaxed);
+        // The gate is closed, so adding its bit sets it. SeqCst: see `Shared::await_news`.
+        self.door.gate.fetch_add(JOB + OPEN, Ordering::SeqCst);
         wake();
         self.work(job);
-        self.gate.0.fetch_and(!OPEN, Ordering::AcqRel);
+        self.door.gate.fetch_and(!OPEN, Ordering::AcqRel);
         let mut wait = Wait::new();
-        while self.gate.0.load(Ordering::Acquire) != 0 {
+        while self.door.gate.load(Ordering::Acquire) & COUNT != 0 {
             wait.once();
         }
         // SAFETY: as for the write above: the gate is closed and empty, and this thread still holds `busy`.
-        unsafe { *self.job.get() = None };
+        unsafe { *self.door.job.get() = None };
     }
 
     /// Helps with the job if one is open.
     pub(super) fn join(&self) {
-        let before = self.gate.0.fetch_add(1, Ordering::AcqRel);
+        let before = self.door.gate.fetch_add(1, Ordering::AcqRel);
         if before & OPEN != 0 {
             // SAFETY: this thread is counted in the open gate, so the caller is still inside `run` and will not write the
             // cell until the count is lowered below; the write happened before the gate opened.
-            let job = unsafe { *self.job.get() };
+            let job = unsafe { *self.door.job.get() };
             if let Some(job) = job {
                 self.work(job);
             }
         }
-        self.gate.0.fetch_sub(1, Ordering::AcqRel);
+        self.door.gate.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// Takes tasks, phase by phase, until the last phase is finished.
     fn work(&self, job: Job<'_>) {
         let mut wait = Wait::new();
         loop {
-            let (phase, index) = split(self.ticket.0.load(Ordering::Acquire));
+            let (phase, index) = split(self.count.ticket.load(Ordering::Acquire));
             let Some(&size) = job.sizes.get(phase) else { return };
             if index >= size {
                 wait.once();
                 continue;
             }
             // The phase may have moved on since the load: what counts is what this addition returns.
-            let (phase, index) = split(self.ticket.0.fetch_add(1, Ordering::AcqRel));
+            let (phase, index) = split(self.count.ticket.fetch_add(1, Ordering::AcqRel));
             let Some(&size) = job.sizes.get(phase) else { return };
             if index >= size {
                 continue;
             }
             (job.task)(phase, index);
-            if self.done.0.fetch_add(1, Ordering::AcqRel) + 1 == size {
+            if self.count.done.fetch_add(1, Ordering::AcqRel) + 1 == size {
                 // All claimed tasks are finished and none of the next phase can be claimed yet: this thread is alone here.
                 let rest = job.sizes.iter().skip(phase + 1).position(|&n| n > 0);
                 let next = rest.map_or(job.sizes.len(), |skip| phase + 1 + skip);
-                self.done.0.store(0, Ordering::Relaxed);
-                self.ticket.0.store((next as u64) << 32, Ordering::Release);
+                self.count.done.store(0, Ordering::Relaxed);
+                self.count.ticket.store((next as u64) << 32, Ordering::Release);
             }
             wait = Wait::new();
         }

@@ -1,0 +1,120 @@
+//! A quick look at what the kernels reach on this machine: `cargo run --release --example kernel_report [filter]`.
+//!
+//! Each line is the best of many runs. Matrices are taken in turn from a set larger than the caches, as a model's are.
+
+use std::time::Instant;
+
+use half::f16;
+use oxmlx_kernels::quant::{AffineShape, QuantMatrix, qmm};
+use oxmlx_kernels::{Floats, FloatsMut, Level, MatMut, MatRef, Pool};
+
+fn main() {
+    let filter = std::env::args().nth(1).unwrap_or_default();
+    let threads = std::env::args().nth(2).and_then(|n| n.parse().ok()).unwrap_or(0);
+    Pool::global().set_threads(threads);
+    println!("{} threads, {:?}", Pool::global().threads(), Level::best());
+    for (name, section) in [("fork", fork as fn()), ("stream", stream), ("qmv", qmv)] {
+        if filter.is_empty() || filter == name {
+            section();
+        }
+    }
+}
+
+/// The shortest time of `runs` calls, in seconds.
+fn best(runs: usize, mut call: impl FnMut(usize)) -> f64 {
+    let time = |i: usize, call: &mut dyn FnMut(usize)| {
+        let start = Instant::now();
+        call(i);
+        start.elapsed().as_secs_f64()
+    };
+    (0..runs).map(|i| time(i, &mut call)).fold(f64::INFINITY, f64::min)
+}
+
+/// The median time of `runs` calls, in seconds.
+fn median(runs: usize, mut call: impl FnMut(usize)) -> f64 {
+    let mut all: Vec<f64> = (0..runs)
+        .map(|i| {
+            let start = Instant::now();
+            call(i);
+            start.elapsed().as_secs_f64()
+        })
+        .collect();
+    all.sort_by(f64::total_cmp);
+    all[runs / 2]
+}
+
+fn fork() {
+    let spin = |ns: u64| {
+        let start = Instant::now();
+        while start.elapsed().as_nanos() < u128::from(ns) {}
+    };
+    for ns in [500, 2000, 10_000] {
+        let alone = best(2000, |_| (0..4).for_each(|_| spin(ns)));
+        let both = median(2000, |_| Pool::global().parallel(4, |_| spin(ns)));
+        let phases = median(2000, |_| Pool::global().phases(&[2; 20], |_, _| spin(ns)));
+        println!("20 phases of 2 tasks of {ns} ns: {:.2} us", phases * 1e6);
+        println!("fork-join  4 tasks of {ns} ns: alone {:.2} us, pool {:.2} us", alone * 1e6, both * 1e6);
+    }
+}
+
+fn stream() {
+    let data = vec![1u64; 32 << 20];
+    let parts: Vec<&[u64]> = data.chunks(1 << 16).collect();
+    let time = best(10, |_| {
+        Pool::global().parallel(parts.len(), |i| {
+            std::hint::black_box(parts[i].iter().fold(0u64, |a, &b| a ^ b));
+        });
+    });
+    println!("stream     read {:.1} GB/s", (data.len() * 8) as f64 / time / 1e9);
+}
+
+fn qmv() {
+    let shapes = if std::env::var("ONE").is_ok() {
+        vec![(4096, 4096, 4)]
+    } else {
+        vec![(576, 576, 4), (192, 576, 4), (1536, 576, 4), (576, 1536, 4), (49152, 576, 8), (4096, 4096, 4)]
+    };
+    for (n, k, bits) in shapes {
+        for m in [1, 2, 4, 8] {
+            affine(n, k, bits, 32, m);
+        }
+    }
+    for bits in [2, 3, 5, 6, 8] {
+        affine(4096, 4096, bits, 64, 1);
+    }
+}
+
+fn affine(n: usize, k: usize, bits: usize, group: usize, m: usize) {
+    let (words, groups) = (n * k / 32 * bits, n * k / group);
+    let cached = std::env::var("CACHED").is_ok();
+    let copies = if cached { 1 } else { (100_000_000 / (words * 4 + groups * 4)).clamp(1, 400) };
+    let packed: Vec<u32> = (0..words * copies).map(|i| (i as u32).wrapping_mul(2_654_435_761)).collect();
+    let scales = vec![f16::from_f32(0.01); groups * copies];
+    let x = vec![0.5f32; m * k];
+    let mut y = vec![0.0f32; m * n];
+    let shape = AffineShape { rows: n, cols: k, bits, group };
+    let all: Vec<QuantMatrix> = (0..copies)
+        .map(|c| {
+            let scales = Floats::F16(&scales[c * groups..(c + 1) * groups]);
+            QuantMatrix::affine(&packed[c * words..(c + 1) * words], scales, scales, shape).expect("sizes fit")
+        })
+        .collect();
+    let mut call = |i: usize| {
+        let out = MatMut::new(FloatsMut::F32(&mut y), m, n).expect("sizes fit");
+        let x = MatRef::new(Floats::F32(&x), m, k).expect("sizes fit");
+        qmm(Level::best(), x, &all[i % copies], out).expect("sizes fit");
+    };
+    let rounds = (copies * 3).max(12);
+    let (low, mid) = (best(rounds, &mut call), median(rounds, &mut call));
+    // The scales vector serves as biases too, so a call reads the same bytes twice from cache: count them once.
+    let bytes = (words * 4 + groups * 2) as f64;
+    let weights = (words * 4 + groups * 4) as f64;
+    println!(
+        "qmm  {bits} bits g{group} {m} x {k:5} x {n:5}: best {:8.1} us {:5.1} GB/s ({:5.1} as scale+bias)  median {:8.1} us  {:6.1} GF/s",
+        low * 1e6,
+        bytes / low / 1e9,
+        weights / low / 1e9,
+        mid * 1e6,
+        2.0 * (m * n * k) as f64 / low / 1e9
+    );
+}
