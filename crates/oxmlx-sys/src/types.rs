@@ -16,9 +16,10 @@ pub use enums::{
     Triangle, UnknownCode,
 };
 pub use ffi::{IntPair, IntTriple};
-pub(crate) use records::{metadata_parts, opt_group};
 pub use records::{Contraction, Fact, Gguf, Group, Metadata, PrintFormat, Safetensors};
+pub(crate) use records::{metadata_parts, opt_group};
 
+#[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx expands a bridge function to several")]
 #[cxx::bridge(namespace = "oxmlx")]
 pub(crate) mod ffi {
     #[derive(Clone, Copy, Debug)]

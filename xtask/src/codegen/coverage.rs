@@ -1,6 +1,6 @@
 //! `cargo xtask coverage [--safe]`: header by header, which public functions of MLX Rust reaches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::command::{SYS, survey};
@@ -95,18 +95,24 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty())
 }
 
-/// Every `a::b` of a file, with those of `a::{b, c}`. Comment lines are no use.
+/// Every `a::b` of a file, with those of `a::{b, c}`; `a` by its own name where the file imports it by another. Comment lines
+/// are no use.
 fn used_paths(text: &str) -> BTreeSet<String> {
-    let code: String = text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let code = code.join("\n");
+    let all: Vec<&str> = words(&code).collect();
+    let renamed: BTreeMap<&str, &str> = all.windows(3).filter(|w| w[1] == "as").map(|w| (w[2], w[0])).collect();
     let mut found = BTreeSet::new();
     for (at, _) in code.match_indices("::") {
-        let Some(head) = words(code[..at].rsplit(|c: char| c.is_whitespace()).next().unwrap_or_default()).last() else {
-            continue;
-        };
+        let Some(head) = words(&code[..at]).last().filter(|head| code[..at].ends_with(head)) else { continue };
+        let head = renamed.get(head).unwrap_or(&head);
         let rest = &code[at + 2..];
         if let Some(group) = rest.strip_prefix('{') {
             let end = group.find('}').unwrap_or(group.len());
             found.extend(words(&group[..end]).map(|name| format!("{head}::{name}")));
+        } else if rest.starts_with('$') {
+            // A macro of the file's own: what it is given stands somewhere in the file.
+            found.extend(all.iter().map(|name| format!("{head}::{name}")));
         } else if let Some(name) = words(rest).next().filter(|name| rest.starts_with(name)) {
             found.insert(format!("{head}::{name}"));
         }
@@ -194,6 +200,10 @@ mod tests {
     fn paths_are_seen_in_calls_and_in_use_groups() {
         let found =
             used_paths("use oxmlx_sys::ops::{add, sum_axes};\nsys::fast::rope(x); // ops::sub\n// ops::mul(a)\n");
+        let aliased = used_paths("use oxmlx_sys::generated::{ops as raw, utils};\nfn f() { raw::add(a, b) }");
+        assert!(aliased.contains("ops::add"));
+        let by_macro = used_paths("macro_rules! unary { ($name:ident) => { ops::$name(a) } }\nunary!(abs);");
+        assert!(by_macro.contains("ops::abs"));
         assert!(["ops::add", "ops::sum_axes", "fast::rope"].iter().all(|p| found.contains(*p)));
         assert!(!found.contains("ops::mul"));
     }

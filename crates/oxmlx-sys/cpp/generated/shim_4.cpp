@@ -368,7 +368,7 @@ DtypeCode result_type_a_b_c(const mlx::core::array& a, const mlx::core::array& b
   return oxmlx::from_dtype(mlx::core::result_type(a, b, c));
 }
 
-DtypeCode result_type_arrays(rust::Slice<const mlx::core::array> arrays) {
+DtypeCode result_type(rust::Slice<const mlx::core::array> arrays) {
   return oxmlx::from_dtype(mlx::core::result_type(oxmlx::to_arrays(arrays)));
 }
 

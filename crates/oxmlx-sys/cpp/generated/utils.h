@@ -12,7 +12,7 @@ void set_printoptions(std::int32_t options);
 PrintCode get_global_formatter();
 DtypeCode result_type_a_b(const mlx::core::array& a, const mlx::core::array& b);
 DtypeCode result_type_a_b_c(const mlx::core::array& a, const mlx::core::array& b, const mlx::core::array& c);
-DtypeCode result_type_arrays(rust::Slice<const mlx::core::array> arrays);
+DtypeCode result_type(rust::Slice<const mlx::core::array> arrays);
 rust::Vec<std::int32_t> broadcast_shapes(rust::Slice<const std::int32_t> s1, rust::Slice<const std::int32_t> s2);
 std::int32_t normalize_axis_index(std::int32_t axis, std::int32_t ndim, rust::Str msg_prefix);
 rust::String format_device(DeviceCode d);

@@ -4,6 +4,7 @@
 //! exception as an error. None checks what MLX leaves undefined: see the crate's own page.
 #![allow(clippy::missing_errors_doc, reason = "every wrapper fails with what MLX throws")]
 #![allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools, reason = "the arguments are MLX's")]
+#![allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx expands a bridge function to several")]
 
 pub mod compile;
 pub mod device;

@@ -29,7 +29,7 @@ mod ffi {
         fn get_global_formatter() -> Result<PrintCode>;
         fn result_type_a_b(a: &Array, b: &Array) -> Result<DtypeCode>;
         fn result_type_a_b_c(a: &Array, b: &Array, c: &Array) -> Result<DtypeCode>;
-        fn result_type_arrays(arrays: &[Array]) -> Result<DtypeCode>;
+        fn result_type(arrays: &[Array]) -> Result<DtypeCode>;
         fn broadcast_shapes(s1: &[i32], s2: &[i32]) -> Result<Vec<i32>>;
         fn normalize_axis_index(axis: i32, ndim: i32, msg_prefix: &str) -> Result<i32>;
         fn format_device(d: DeviceCode) -> Result<String>;
@@ -73,8 +73,8 @@ pub fn result_type_a_b_c(a: &Array, b: &Array, c: &Array) -> Result<Dtype> {
 }
 
 /// `Dtype result_type(const std::vector<array>& arrays)`
-pub fn result_type_arrays(arrays: &[Array]) -> Result<Dtype> {
-    call("result_type", || ffi::result_type_arrays(arrays)).and_then(|code| closed("result_type", code))
+pub fn result_type(arrays: &[Array]) -> Result<Dtype> {
+    call("result_type", || ffi::result_type(arrays)).and_then(|code| closed("result_type", code))
 }
 
 /// `Shape broadcast_shapes(const Shape& s1, const Shape& s2)`
