@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -25,7 +26,7 @@ class BytesReader : public mlx::core::io::Reader {
   }
 
   bool good() const override {
-    return good_;
+    return true;
   }
 
   std::size_t tell() override {
@@ -62,7 +63,6 @@ class BytesReader : public mlx::core::io::Reader {
  private:
   rust::Vec<std::uint8_t> bytes_;
   std::size_t at_ = 0;
-  bool good_ = true;
 };
 
 class BytesWriter : public mlx::core::io::Writer {

@@ -157,3 +157,66 @@ fn files(root: &Path, table: &Table, items: &[Item]) -> Result<BTreeMap<PathBuf,
     }
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A workspace with nothing but what the generator reads, removed at the end.
+    struct Tree(PathBuf);
+
+    impl Drop for Tree {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn tree(name: &str) -> Tree {
+        let root = std::env::temp_dir().join(format!("oxmlx-codegen-{name}-{}", std::process::id()));
+        for folder in ["src/generated", "cpp/generated", "include/mlx"] {
+            std::fs::create_dir_all(root.join(SYS).join(folder)).unwrap();
+        }
+        let write = |path: &str, text: &str| std::fs::write(root.join(SYS).join(path), text).unwrap();
+        write("../../rustfmt.toml", "edition = \"2024\"\n");
+        write("src/generated/mod.rs", "pub mod ops;\n");
+        write(
+            "include/mlx/ops.h",
+            "namespace mlx::core { MLX_API array add(const array& a, const array& b, StreamOrDevice s = {}); }",
+        );
+        write(
+            "bridge.toml",
+            "headers = [\"ops\"]\nfunctions_a_file = 10\n[expect]\nmarked = 1\nnames = 1\n[modes]\n[names]\n[parameters]\n[operators]\n\
+             [alias]\n[handwritten]\n[left_out]\n",
+        );
+        Tree(root)
+    }
+
+    #[test]
+    fn check_names_the_files_that_differ() {
+        let tree = tree("check");
+        let (table, items) = classify(&tree.0, &tree.0.join(SYS).join("include")).unwrap();
+        let check = || generate(&tree.0, &table, &items, true);
+        assert!(check().unwrap_err().contains("src/generated/ops.rs"));
+        generate(&tree.0, &table, &items, false).unwrap();
+        assert_eq!(check(), Ok(()));
+
+        let shim = tree.0.join(SYS).join("cpp/generated/shim_1.cpp");
+        std::fs::write(&shim, "edited").unwrap();
+        std::fs::write(shim.with_file_name("old.h"), "").unwrap();
+        let error = check().unwrap_err();
+        assert!(error.contains("shim_1.cpp") && error.contains("old.h") && !error.contains("ops.h"), "{error}");
+        generate(&tree.0, &table, &items, false).unwrap();
+        assert_eq!(check(), Ok(()));
+    }
+
+    #[test]
+    fn headers_of_another_release_are_noticed() {
+        let tree = tree("release");
+        let header = tree.0.join(SYS).join("include/mlx/ops.h");
+        let more =
+            std::fs::read_to_string(&header).unwrap() + "namespace mlx::core { MLX_API array abs(const array& a); }";
+        std::fs::write(&header, more).unwrap();
+        let error = classify(&tree.0, &tree.0.join(SYS).join("include")).unwrap_err();
+        assert!(error.contains("2 marked functions and 2 names"), "{error}");
+    }
+}

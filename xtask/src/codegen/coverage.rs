@@ -14,7 +14,7 @@ pub(crate) const HELP: &str = "\
 Usage: cargo xtask coverage [--safe] [--all]
 
 Lists, header by header, the public functions of the pinned MLX: how many oxmlx-sys reaches, generated or
-by hand, and each that it does not reach, with the reason. A function counts as written by hand when the file that
+by hand, and the names that it does not reach, with the reason. A function counts as written by hand when the file that
 bridge.toml names holds the item that it names. Fails when a function is neither reached nor left out for a reason.
 
   --safe          also ask that crates/oxmlx uses each wrapper
@@ -165,7 +165,9 @@ fn report(headers: &[String], items: &[Item], sources: &Sources, all: bool) -> R
         missing += row[6];
         total.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
         text.push_str(&line(&format!("{header}.h"), &row));
-        details.extend(mine.iter().filter_map(|(item, s)| detail(&item.decl, s, all)));
+        let mut lines: Vec<String> = mine.iter().filter_map(|(item, s)| detail(&item.decl, s, all)).collect();
+        lines.dedup();
+        details.extend(lines);
     }
     text.push_str(&line("all", &total));
     if !details.is_empty() {
@@ -189,7 +191,8 @@ fn detail(decl: &Decl, standing: &Standing, all: bool) -> Option<String> {
         Standing::ByHand(place) if all => ("by hand", place),
         _ => return None,
     };
-    Some(format!("* {what}: `{}` ({}): {why}\n", decl.signature(), topic(&decl.header)))
+    let shown = if all { decl.signature() } else { decl.name.clone() };
+    Some(format!("* {what}: `{shown}` ({}): {why}\n", topic(&decl.header)))
 }
 
 #[cfg(test)]

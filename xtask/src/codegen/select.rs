@@ -167,3 +167,7 @@ fn twins(items: &[Item]) -> Vec<String> {
         .map(|((topic, name), s)| format!("{topic}::{name} names several overloads: {}", Vec::from_iter(s).join(" | ")))
         .collect()
 }
+
+#[cfg(test)]
+#[path = "select_tests.rs"]
+mod tests;
