@@ -4,7 +4,8 @@
 
 use std::time::Instant;
 
-use half::f16;
+use half::{bf16, f16};
+use oxmlx_kernels::gemm::{Factors, gemm};
 use oxmlx_kernels::quant::{AffineShape, QuantMatrix, qmm};
 use oxmlx_kernels::{Floats, FloatsMut, Level, MatMut, MatRef, Pool};
 
@@ -13,7 +14,8 @@ fn main() {
     let threads = std::env::args().nth(2).and_then(|n| n.parse().ok()).unwrap_or(0);
     Pool::global().set_threads(threads);
     println!("{} threads, {:?}", Pool::global().threads(), Level::best());
-    for (name, section) in [("fork", fork as fn()), ("stream", stream), ("qmv", qmv)] {
+    for (name, section) in [("fork", fork as fn()), ("stream", stream), ("qmv", qmv), ("qmm", prefill), ("gemm", dense)]
+    {
         if filter.is_empty() || filter == name {
             section();
         }
@@ -81,6 +83,38 @@ fn qmv() {
     }
     for bits in [2, 3, 5, 6, 8] {
         affine(4096, 4096, bits, 64, 1);
+    }
+}
+
+fn prefill() {
+    for (n, k) in [(576, 576), (192, 576), (1536, 576), (576, 1536), (2048, 2048)] {
+        for m in [16, 24, 32, 64, 512] {
+            affine(n, k, 4, 32, m);
+        }
+    }
+}
+
+fn dense() {
+    let n = 1024;
+    let a: Vec<f32> = (0..n * n).map(|i| (i % 7) as f32 - 3.0).collect();
+    let half: Vec<f16> = a.iter().map(|&x| f16::from_f32(x)).collect();
+    let short: Vec<bf16> = a.iter().map(|&x| bf16::from_f32(x)).collect();
+    for (name, x) in [("f32", Floats::F32(&a)), ("f16", Floats::F16(&half)), ("bf16", Floats::Bf16(&short))] {
+        for m in [1, 4, 8, 32, 256, 1024] {
+            for flip in [false, true] {
+                let mut y = vec![0.0f32; m * n];
+                let b = MatRef::new(x, n, n).expect("sizes fit");
+                let b = if flip { b.t() } else { b };
+                let time = best(if m > 100 { 30 } else { 200 }, |_| {
+                    let out = MatMut::new(FloatsMut::F32(&mut y), m, n).expect("sizes fit");
+                    let a = MatRef::new(x, m, n).expect("sizes fit");
+                    gemm(Level::best(), a, b, out, Factors::default()).expect("sizes fit");
+                });
+                let kind = if flip { "a @ b^T" } else { "a @ b" };
+                let flops = 2.0 * (m * n * n) as f64 / time / 1e9;
+                println!("gemm {name:4} {kind:7} {m:4} x {n} x {n}: {:8.1} us {flops:6.1} GF/s", time * 1e6);
+            }
+        }
     }
 }
 

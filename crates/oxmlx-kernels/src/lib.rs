@@ -2,6 +2,7 @@
 
 mod dtype;
 mod error;
+pub mod gemm;
 mod level;
 mod matrix;
 pub mod pool;

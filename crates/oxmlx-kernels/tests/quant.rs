@@ -57,7 +57,7 @@ fn affine_products_match_f64_for_all_bits_and_groups() {
                 for (rows, cols) in [(1, 128), (7, 384), (70, 256), (9, 2176)] {
                     let w = Affine::new(&mut random, Dtype::F16, AffineShape { rows, cols, bits, group });
                     let weights = w.weights();
-                    for m in [1, 2, 3, 5, 8] {
+                    for m in [1, 2, 3, 5, 8, 30] {
                         check(level, &w.matrix(), &weights, m, (&mut random, Dtype::F32, Dtype::F32));
                     }
                 }

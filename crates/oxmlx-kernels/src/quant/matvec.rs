@@ -7,7 +7,7 @@ use crate::dtype::{Float, Floats, each_float};
 use crate::level::{Level, Work};
 use crate::matrix::MatRef;
 use crate::quant::{QuantMatrix, STAGE, Staged, each_format};
-use crate::simd::{BLOCK, Simd, format};
+use crate::simd::{BLOCK, Simd};
 
 /// Most rows of activations that are multiplied at a time.
 pub(crate) const MAX_ROWS: usize = 8;
@@ -185,13 +185,8 @@ fn strip<S: Simd, const FORMAT: u8, const WORDS: usize, const R: usize, const M:
             // Rows follow each other in memory, so this walks through the strips to come.
             s.prefetch(words[0], (from + b) * R * size_of::<[u32; WORDS]>() + AHEAD);
             for r in 0..R {
-                let group = (b >> shift) & (2 * STAGE - 1);
-                let scale = if FORMAT == format::NV4 {
-                    [staged[r].scale[2 * b % (2 * STAGE)], staged[r].scale[(2 * b + 1) % (2 * STAGE)]]
-                } else {
-                    [staged[r].scale[group]; 2]
-                };
-                let block = s.dequant::<FORMAT, WORDS>(&words[r][from + b], scale, staged[r].bias[group]);
+                let (scale, bias) = staged[r].at::<FORMAT>(b, shift);
+                let block = s.dequant::<FORMAT, WORDS>(&words[r][from + b], scale, bias);
                 for m in 0..M {
                     acc[r][m] = s.dot(acc[r][m], block, &rows[m][from + b]);
                 }

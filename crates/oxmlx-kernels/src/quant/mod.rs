@@ -8,7 +8,7 @@ use crate::error::{Check, ShapeError};
 use crate::level::Work;
 use crate::simd::{BLOCK, Simd, e4m3, e8m0, format};
 
-pub(crate) use matvec::{Prepared, product_rows};
+pub(crate) use matvec::{Prepared, product_rows, reorder};
 pub use qmm::qmm;
 
 /// Shape and packing of an affine quantized matrix: `w = scale * q + bias`.
@@ -64,6 +64,18 @@ pub(crate) struct Staged {
 }
 
 impl Staged {
+    /// Scales and bias of block `b`, counted from where staging began.
+    #[inline(always)]
+    pub(crate) fn at<const FORMAT: u8>(&self, b: usize, shift: u32) -> ([f32; 2], f32) {
+        // The remainders never bite; they tell the compiler that the index is in bounds.
+        let group = (b >> shift) % (2 * STAGE);
+        if FORMAT == format::NV4 {
+            ([self.scale[2 * b % (2 * STAGE)], self.scale[(2 * b + 1) % (2 * STAGE)]], 0.0)
+        } else {
+            ([self.scale[group]; 2], self.bias[group])
+        }
+    }
+
     pub(crate) const EMPTY: Self = Self { scale: [0.0; 2 * STAGE], bias: [0.0; 2 * STAGE] };
 }
 

@@ -2,6 +2,7 @@
 
 use crate::dtype::{Float, each_float, narrow};
 use crate::error::{Check, ShapeError};
+use crate::gemm::{Factors, Rows, Target, packed};
 use crate::level::{Level, Work};
 use crate::matrix::{MatMut, MatRef};
 use crate::pool::Pool;
@@ -11,6 +12,8 @@ use crate::raw::Tiles;
 use crate::scratch;
 use crate::simd::Simd;
 
+/// Up to here rows of `x` are multiplied 8 at a time.
+const FEW: usize = 24;
 /// Rows of weights whose products are gathered before they are stored.
 const STRIP: usize = 64;
 
@@ -24,6 +27,10 @@ pub fn qmm(level: Level, x: MatRef<'_>, w: &QuantMatrix<'_>, out: MatMut<'_>) ->
     check.equal("columns of x", x.cols, k)?;
     check.equal("rows of out", out.rows, x.rows)?;
     check.equal("columns of out", out.cols, n)?;
+    if x.rows > FEW {
+        packed(level, Rows::Quant(w), &x, Target { out, flip: true, factors: Factors::default() });
+        return Ok(());
+    }
     let MatMut { data, rows, cols, stride } = out;
     each_float!(FloatsMut, data, y => {
         let mut first = 0;
