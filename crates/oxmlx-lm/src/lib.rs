@@ -39,6 +39,8 @@ pub mod models;
 pub mod sampling;
 pub mod template;
 pub mod tokenizer;
+#[cfg(feature = "engine")]
+pub mod verify;
 pub mod weights;
 
 pub use config::LlamaConfig;

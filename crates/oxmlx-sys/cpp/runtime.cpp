@@ -3,6 +3,8 @@
 #include "mlx/transforms.h"
 #include "mlx/version.h"
 
+#include <dlfcn.h>
+
 #include <map>
 #include <new>
 #include <optional>
@@ -147,6 +149,14 @@ rust::Str version_compiled() noexcept {
 #define OXMLX_TEXT_(x) #x
 #define OXMLX_TEXT(x) OXMLX_TEXT_(x)
   return OXMLX_TEXT(MLX_VERSION_MAJOR) "." OXMLX_TEXT(MLX_VERSION_MINOR) "." OXMLX_TEXT(MLX_VERSION_PATCH);
+}
+
+rust::String library_path() noexcept {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&mx::version), &info) == 0 || info.dli_fname == nullptr) {
+    return {};
+  }
+  return rust::String::lossy(info.dli_fname);
 }
 
 rust::Vec<rust::String> device_info(bool gpu) {

@@ -52,6 +52,7 @@ void settle(const mlx::core::array& a);
 
 rust::Str version_loaded() noexcept;
 rust::Str version_compiled() noexcept;
+rust::String library_path() noexcept;
 rust::Vec<rust::String> device_info(bool gpu);
 
 // For the tests of the error path: throws one exception of each kind there is.

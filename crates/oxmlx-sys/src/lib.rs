@@ -12,6 +12,9 @@
 //! ([`ExceptionKind`]), and every entry into MLX, drops included, holds the lock.
 
 pub mod array;
+#[doc(hidden)]
+pub mod bench;
+pub mod build_info;
 pub mod call;
 pub mod closure;
 mod exception;

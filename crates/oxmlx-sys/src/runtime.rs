@@ -39,6 +39,7 @@ mod ffi {
 
         fn version_loaded() -> &'static str;
         fn version_compiled() -> &'static str;
+        fn library_path() -> String;
         fn device_info(gpu: bool) -> Result<Vec<String>>;
         fn throw_for_test(kind: &str) -> Result<()>;
     }
@@ -107,6 +108,11 @@ pub fn version_compiled() -> &'static str {
 /// The release of the library that the loader found.
 pub fn version_loaded() -> &'static str {
     ffi::version_loaded()
+}
+
+/// The file of the library that the loader found; empty where it can't be told.
+pub fn library_path() -> String {
+    ffi::library_path()
 }
 
 /// The device that operations go to outside any scope.

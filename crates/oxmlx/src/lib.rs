@@ -14,6 +14,7 @@
 //! ```
 
 pub mod array;
+pub mod build_info;
 pub mod dtype;
 pub mod error;
 pub mod fast;

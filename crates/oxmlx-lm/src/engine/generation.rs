@@ -21,7 +21,7 @@ pub struct Request {
 impl Request {
     /// At most `max_tokens` tokens, until one of `eos` comes.
     pub fn new(max_tokens: usize, eos: &[u32]) -> Self {
-        Self { max_tokens, sampling: SamplingParams::default(), eos: eos.to_vec(), chunk: 512 }
+        Self { max_tokens, sampling: SamplingParams::greedy(), eos: eos.to_vec(), chunk: 512 }
     }
 
     /// How tokens are chosen; the most likely one by default.

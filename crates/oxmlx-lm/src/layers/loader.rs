@@ -78,7 +78,7 @@ impl<'a> Loader<'a> {
 fn mlx_dtype(tensor: &Tensor) -> Result<MlxDtype> {
     Ok(match tensor.dtype() {
         Dtype::F16 => MlxDtype::Float16,
-        Dtype::Bf16 => MlxDtype::Bfloat16,
+        Dtype::BF16 => MlxDtype::Bfloat16,
         Dtype::F32 => MlxDtype::Float32,
         Dtype::U32 => MlxDtype::Uint32,
         other => {

@@ -15,12 +15,21 @@ pub(super) struct Candidate {
 }
 
 impl Candidate {
+    /// Which power of two the weight has, 0 for 1 itself and counted downwards.
+    fn power(&self) -> usize {
+        // The exponent's bits; a weight is at most 1, whose exponent is 127.
+        (POWERS - 1).saturating_sub((self.weight.to_bits() >> 23) as usize)
+    }
+
     /// More probable first, of equals the one with the lower id.
     fn rank(&self, other: &Self) -> Ordering {
         // No logit is NaN, and the two zeros are equal.
         other.logit.partial_cmp(&self.logit).unwrap_or(Ordering::Equal).then(self.id.cmp(&other.id))
     }
 }
+
+/// Powers of two that weights can have: 1 down to the smallest normal number, and all that is less.
+const POWERS: usize = 128;
 
 /// Room for one row's candidates, used again for the next row.
 #[derive(Clone, Debug, Default)]
@@ -79,13 +88,23 @@ impl Candidates {
 
     /// Keeps the fewest of the most probable whose weights sum up to the share `p` of the whole.
     pub(super) fn top_p(&mut self, p: f32) {
-        let total = sum(&self.list);
-        let target = f64::from(p) * total;
-        // What is under this can't be among them: all of it together is less than the share that may go.
-        let negligible = (total - target) / self.list.len() as f64;
+        // The share ends in one of the weights' powers of two; only the candidates of that one have to be ranked.
+        let mut masses = [0.0; POWERS];
+        for c in &self.list {
+            masses[c.power()] += f64::from(c.weight);
+        }
+        let target = f64::from(p) * masses.iter().sum::<f64>();
+        let mut before = 0.0;
+        let Some(power) = masses.iter().position(|mass| {
+            let reached = before + mass >= target;
+            before += if reached { 0.0 } else { *mass };
+            reached
+        }) else {
+            return;
+        };
         self.scratch.clear();
-        self.scratch.extend(self.list.iter().filter(|c| f64::from(c.weight) >= negligible));
-        let Some(last) = last_of_share(&mut self.scratch, target) else { return };
+        self.scratch.extend(self.list.iter().filter(|c| c.power() == power));
+        let Some(last) = last_of_share(&mut self.scratch, target - before) else { return };
         self.list.retain(|c| c.rank(&last).is_le());
     }
 
@@ -107,9 +126,16 @@ impl Candidates {
     }
 }
 
-/// The sum of the weights.
+/// The sum of the weights, in four parts that the processor can add at once.
 pub(super) fn sum(list: &[Candidate]) -> f64 {
-    list.iter().map(|c| f64::from(c.weight)).sum()
+    let (quads, rest) = list.as_chunks::<4>();
+    let mut parts = [0.0; 4];
+    for quad in quads {
+        for (part, c) in parts.iter_mut().zip(quad) {
+            *part += f64::from(c.weight);
+        }
+    }
+    parts.iter().sum::<f64>() + rest.iter().map(|c| f64::from(c.weight)).sum::<f64>()
 }
 
 /// The last of the best candidates that are needed to reach `target`, found by halving; the very last if all are.

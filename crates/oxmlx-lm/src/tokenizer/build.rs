@@ -49,10 +49,11 @@ impl Tokenizer {
     }
 
     /// The ids of `text`; special tokens written in it (`<|im_start|>`) become themselves, and nothing is added. For text that
-    /// a chat template has rendered.
+    /// a chat template has rendered. Bytes that the vocabulary has no token for (SmolLM2 lacks some control characters) are left
+    /// out, as llama.cpp and the `tokenizers` library do.
     ///
     /// # Errors
-    /// [`ErrorKind::Tokenizer`] if the text has something that the vocabulary can't express.
+    /// [`ErrorKind::Tokenizer`] if the text can't be encoded.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
         encode(&self.parts().inner, text, false)
     }

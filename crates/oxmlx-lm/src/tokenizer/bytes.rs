@@ -100,17 +100,6 @@ fn byte_level_bytes() -> [Option<u8>; 512] {
     table
 }
 
-/// GPT-2's character for each byte.
-pub(super) fn byte_level_chars() -> [char; 256] {
-    let mut chars = ['\0'; 256];
-    for (code, byte) in (0u32..).zip(byte_level_bytes()) {
-        if let (Some(byte), Some(c)) = (byte, char::from_u32(code)) {
-            chars[byte as usize] = c;
-        }
-    }
-    chars
-}
-
 /// Bytes in, whole characters out: the start of a character waits for its rest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Utf8Buffer(Vec<u8>);
@@ -189,10 +178,12 @@ mod tests {
 
     #[test]
     fn byte_level_characters_are_gpt2s() {
-        let chars = byte_level_chars();
-        assert_eq!([chars[b' ' as usize], chars[b'\n' as usize], chars[b'a' as usize]], ['Ġ', 'Ċ', 'a']);
-        assert_eq!(chars[0xad], '\u{143}');
-        assert_eq!(chars.iter().collect::<BTreeSet<_>>().len(), 256);
+        let table = byte_level_bytes();
+        let byte = |c: char| table[c as usize];
+        let wanted = [('Ġ', b' '), ('Ċ', b'\n'), ('a', b'a'), ('\u{143}', 0xad), ('ÿ', 0xff)];
+        assert_eq!(wanted.map(|(c, _)| byte(c)), wanted.map(|(_, b)| Some(b)));
+        assert_eq!(byte(' '), None);
+        assert_eq!(table.iter().flatten().collect::<BTreeSet<_>>().len(), 256);
     }
 
     #[test]

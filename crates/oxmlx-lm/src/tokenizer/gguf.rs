@@ -9,7 +9,7 @@ use tokenizers::normalizers::{Prepend, Replace, Sequence};
 use tokenizers::{AddedToken, NormalizerWrapper};
 
 use super::build::{Parts, PromptRule, Tokenizer};
-use super::bytes::{ByteTable, Detokenizer, SPACE_MARK, Spelling, byte_level_chars};
+use super::bytes::{ByteTable, Detokenizer, SPACE_MARK, Spelling};
 use super::pretokenizer::Scheme;
 use crate::gguf::Gguf;
 use crate::{Error, ErrorKind, Result};
@@ -110,14 +110,7 @@ impl<'g, 'a> Source<'g, 'a> {
                 .ok_or_else(|| wrong(MERGES, format!("merge {merge:?} has no two parts")))?;
             merges.push((left.to_owned(), right.to_owned()));
         }
-        let vocab = self.vocab();
-        if let Some(byte) = text_bytes().find(|&b| !vocab.contains_key(&*byte_level_chars()[b as usize].to_string())) {
-            return Err(wrong(
-                TOKENS,
-                format!("no token for the byte {byte:#04x}, so that some text can't be encoded"),
-            ));
-        }
-        let model = BPE::builder().vocab_and_merges(vocab, merges).ignore_merges(scheme.ignore_merges).build();
+        let model = BPE::builder().vocab_and_merges(self.vocab(), merges).ignore_merges(scheme.ignore_merges).build();
         let model = model.map_err(|e| wrong(MERGES, "the merges don't fit the tokens").caused_by(e))?;
         let mut inner = tokenizers::Tokenizer::new(model);
         inner.with_pre_tokenizer(Some(scheme.build().map_err(failed)?));
@@ -208,11 +201,6 @@ impl<'g, 'a> Source<'g, 'a> {
         }
         Ok(Some(id as u32))
     }
-}
-
-/// The bytes that occur in UTF-8.
-fn text_bytes() -> impl Iterator<Item = u8> {
-    (0..=255u8).filter(|b| !matches!(b, 0xc0 | 0xc1 | 0xf5..=0xff))
 }
 
 fn missing(key: &str) -> Error {

@@ -52,7 +52,8 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Vec<Entry>> {
             return Err(damaged("damaged header: the name occurs twice").at_tensor(name));
         }
         if name == METADATA {
-            serde_json::from_str::<BTreeMap<String, String>>(raw.get())
+            // MLX writes null where it has no metadata.
+            serde_json::from_str::<Option<BTreeMap<String, String>>>(raw.get())
                 .map_err(|e| damaged("damaged header: not a map of strings").at_field(METADATA).caused_by(e))?;
             continue;
         }

@@ -1,0 +1,119 @@
+//! What the command line takes.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand};
+use oxmlx_lm::SamplingParams;
+
+use crate::failure::Failure;
+
+/// Run language models through MLX, without Python.
+#[derive(Parser)]
+#[command(name = "oxmlx", version, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Answer one prompt
+    Generate(GenerateArgs),
+    /// Talk with a model; the history stays in the cache between turns
+    Chat(ChatArgs),
+    /// Tell about MLX, the devices and the memory
+    Info(InfoArgs),
+    /// Compare a model's logits and greedy tokens with reference data
+    Verify(VerifyArgs),
+}
+
+/// Which model and how tokens are chosen.
+#[derive(ClapArgs)]
+pub(crate) struct ModelArgs {
+    /// A GGUF file, or a folder with config.json and SafeTensors
+    #[arg(long, short, value_name = "PATH")]
+    pub(crate) model: PathBuf,
+    /// What the model is told before the conversation
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) system: Option<String>,
+    /// The most tokens to generate
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
+    pub(crate) max_tokens: usize,
+    /// End where this text comes; may be given several times
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) stop: Vec<String>,
+    /// Tokens of the prompt that are read at a time; 0 for all at once
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub(crate) prefill_chunk: usize,
+    #[command(flatten)]
+    pub(crate) sampling: SamplingArgs,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct SamplingArgs {
+    /// Temperature; 0 takes the most likely token
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub(crate) temp: f32,
+    /// Choose among the K most likely tokens; 0 for all
+    #[arg(long, value_name = "K", default_value_t = 0)]
+    pub(crate) top_k: usize,
+    /// Choose among the most likely tokens that have this share together; 1 for all
+    #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub(crate) top_p: f32,
+    /// Choose among tokens at least this times as likely as the best; 0 for all
+    #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
+    pub(crate) min_p: f32,
+    /// Seed of the draws; a new one each run when not given
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+}
+
+impl SamplingArgs {
+    pub(crate) fn params(&self) -> Result<SamplingParams, Failure> {
+        let mut builder =
+            SamplingParams::builder().temperature(self.temp).top_k(self.top_k).top_p(self.top_p).min_p(self.min_p);
+        if let Some(seed) = self.seed {
+            builder = builder.seed(seed);
+        }
+        Ok(builder.build()?)
+    }
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct GenerateArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    /// The prompt; `-` reads it from standard input
+    #[arg(long, short, value_name = "TEXT|-", allow_hyphen_values = true)]
+    pub(crate) prompt: String,
+    /// Give the prompt to the model as it is, without the chat template
+    #[arg(long, conflicts_with = "system")]
+    pub(crate) raw: bool,
+    /// Print one JSON object on the last line instead of the text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct ChatArgs {
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct InfoArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(ClapArgs)]
+pub(crate) struct VerifyArgs {
+    /// A GGUF file, or a folder with config.json and SafeTensors
+    pub(crate) model: PathBuf,
+    /// SafeTensors with prompt, logits, greedy and step_logits
+    pub(crate) expected: PathBuf,
+    /// The largest difference of a logit that is still right
+    #[arg(long, value_name = "X", default_value_t = 1e-3, allow_negative_numbers = true)]
+    pub(crate) tolerance: f32,
+}

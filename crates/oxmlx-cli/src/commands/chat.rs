@@ -1,0 +1,75 @@
+//! `oxmlx chat`: a conversation that keeps its history, and the cache of it, between turns.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+
+use oxmlx_lm::{ErrorKind, FinishReason, Message, Request};
+
+use super::answer::answer;
+use crate::args::ChatArgs;
+use crate::cancel;
+use crate::failure::{Failure, report};
+use crate::model::Loaded;
+
+const HELP: &str = "/reset starts anew, /exit or Ctrl-D ends, Ctrl-C ends an answer";
+
+pub(crate) fn run(args: ChatArgs) -> Result<ExitCode, Failure> {
+    let sampling = args.model.sampling.params()?;
+    cancel::listen();
+    let loaded = Loaded::open(&args.model.model)?;
+    let template = loaded.template()?;
+    let system = args.model.system.as_deref().map(Message::system);
+    let mut messages: Vec<Message> = system.iter().cloned().collect();
+    let mut sequence = loaded.engine.open();
+    let terminal = std::io::stdin().is_terminal();
+    if terminal {
+        eprintln!("{HELP}");
+    }
+    let mut lines = std::io::stdin().lock().lines();
+    loop {
+        if terminal {
+            eprint!("> ");
+        }
+        let Some(line) = lines.next() else { break };
+        let line = line.map_err(|e| Failure::Io("standard input", e))?;
+        match line.trim() {
+            "" => continue,
+            "/exit" | "/quit" => break,
+            "/help" => {
+                eprintln!("{HELP}");
+                continue;
+            }
+            "/reset" => {
+                messages = system.iter().cloned().collect();
+                continue;
+            }
+            text => messages.push(Message::user(text)),
+        }
+        cancel::reset();
+        let request = Request::new(args.model.max_tokens, &loaded.eos)
+            .sampling(sampling.clone())
+            .prefill_chunk(args.model.prefill_chunk);
+        let mut out = std::io::stdout().lock();
+        let turn = loaded.conversation(&template, &messages).and_then(|prompt| {
+            answer(&loaded, &mut sequence, &prompt, request, &args.model.stop, &mut |piece| {
+                out.write_all(piece.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)
+            })
+        });
+        match turn {
+            Ok(answer) => {
+                writeln!(out).map_err(Failure::output)?;
+                if answer.reason == FinishReason::Context {
+                    eprintln!("oxmlx: the model's context is full: /reset starts anew");
+                }
+                messages.push(Message::assistant(answer.text));
+            }
+            Err(Failure::Engine(error)) if matches!(error.kind(), ErrorKind::Context | ErrorKind::Cancelled) => {
+                // The turn did not take place; the conversation can go on.
+                messages.pop();
+                report(&Failure::Engine(error));
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,88 @@
+//! `oxmlx generate`: answer one prompt.
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use oxmlx_lm::{Message, Request};
+use serde_json::json;
+
+use super::answer::{Answer, answer};
+use crate::args::GenerateArgs;
+use crate::failure::Failure;
+use crate::model::Loaded;
+use crate::{cancel, stats};
+
+pub(crate) fn run(args: GenerateArgs) -> Result<ExitCode, Failure> {
+    // What the command line says is checked before a model is loaded for it.
+    let sampling = args.model.sampling.params()?;
+    let prompt = read_prompt(&args.prompt)?;
+    cancel::listen();
+    let loaded = Loaded::open(&args.model.model)?;
+    let tokens = if args.raw {
+        loaded.tokenizer.encode_prompt(&prompt)?
+    } else {
+        let system = args.model.system.as_deref().map(Message::system);
+        let messages: Vec<Message> = system.into_iter().chain([Message::user(prompt)]).collect();
+        loaded.conversation(&loaded.template()?, &messages)?
+    };
+    let request = Request::new(args.model.max_tokens, &loaded.eos)
+        .sampling(sampling)
+        .prefill_chunk(args.model.prefill_chunk);
+
+    let mut sequence = loaded.engine.open();
+    let mut out = std::io::stdout().lock();
+    let answer = answer(&loaded, &mut sequence, &tokens, request, &args.model.stop, &mut |piece| {
+        if args.json {
+            return Ok(());
+        }
+        out.write_all(piece.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)
+    })?;
+    if args.json {
+        writeln!(out, "{}", as_json(&answer, &loaded)).map_err(Failure::output)?;
+    } else {
+        if !answer.text.is_empty() && !answer.text.ends_with('\n') {
+            writeln!(out).map_err(Failure::output)?;
+        }
+        out.flush().map_err(Failure::output)?;
+        summary(&answer, &loaded);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read_prompt(prompt: &str) -> Result<String, Failure> {
+    if prompt != "-" {
+        return Ok(prompt.to_owned());
+    }
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text).map_err(|e| Failure::Io("standard input", e))?;
+    Ok(text)
+}
+
+fn as_json(answer: &Answer, loaded: &Loaded) -> serde_json::Value {
+    let watch = &answer.stopwatch;
+    json!({
+        "text": answer.text,
+        "tokens": answer.tokens,
+        "prompt_tokens": watch.prompt_tokens,
+        "load_ms": loaded.took.as_secs_f64() * 1e3,
+        "prefill_tps": watch.prefill_tps(),
+        "decode_tps": watch.decode_tps(),
+        "peak_bytes": stats::peak_bytes(),
+        "finish_reason": answer.reason.as_str(),
+    })
+}
+
+/// One line on standard error.
+fn summary(answer: &Answer, loaded: &Loaded) {
+    let watch = &answer.stopwatch;
+    eprintln!(
+        "[{} prompt tokens at {:.1}/s, {} tokens at {:.1}/s, loaded in {:.2} s, peak {:.0} MB, {}]",
+        watch.prompt_tokens,
+        watch.prefill_tps(),
+        watch.tokens,
+        watch.decode_tps(),
+        loaded.took.as_secs_f64(),
+        stats::peak_bytes() as f64 / 1e6,
+        answer.reason.as_str(),
+    );
+}

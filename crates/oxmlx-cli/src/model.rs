@@ -1,0 +1,54 @@
+//! A model ready to answer: engine, tokenizer, template.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use oxmlx_lm::{ChatTemplate, Engine, LanguageModel, Message, ModelFiles, Tokenizer, models};
+
+use crate::failure::Failure;
+use crate::progress::{Unit, bar};
+
+/// Opens the files and loads the weights, with a bar on a terminal.
+pub(crate) fn load_model(path: &Path) -> Result<(ModelFiles, Box<dyn LanguageModel>), Failure> {
+    let files = ModelFiles::open(path)?;
+    for warning in files.checkpoint().warnings() {
+        eprintln!("oxmlx: warning: {warning}");
+    }
+    let bar = bar("loading", files.checkpoint().file_bytes() as u64, Unit::Bytes);
+    let model = models::load(&files, &mut |bytes| bar.set_position(bytes as u64))?;
+    bar.finish_and_clear();
+    Ok((files, model))
+}
+
+/// An engine with what turns text into its tokens and back.
+pub(crate) struct Loaded {
+    pub(crate) engine: Engine,
+    pub(crate) tokenizer: Tokenizer,
+    pub(crate) eos: Vec<u32>,
+    files: ModelFiles,
+    pub(crate) took: Duration,
+}
+
+impl Loaded {
+    /// Opens the model, with a bar on a terminal.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let started = Instant::now();
+        let (files, model) = load_model(path)?;
+        let tokenizer = files.tokenizer()?;
+        let mut eos = tokenizer.eos_ids().to_vec();
+        eos.extend(&files.config().eos_ids);
+        eos.sort_unstable();
+        eos.dedup();
+        Ok(Self { engine: Engine::new(model), tokenizer, eos, files, took: started.elapsed() })
+    }
+
+    /// The model's chat template.
+    pub(crate) fn template(&self) -> Result<ChatTemplate, Failure> {
+        Ok(self.files.chat_template(&self.tokenizer)?)
+    }
+
+    /// The tokens of a conversation, ready for the model's answer.
+    pub(crate) fn conversation(&self, template: &ChatTemplate, messages: &[Message]) -> Result<Vec<u32>, Failure> {
+        Ok(self.tokenizer.encode_prompt(&template.render(messages)?)?)
+    }
+}

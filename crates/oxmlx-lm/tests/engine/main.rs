@@ -1,0 +1,9 @@
+//! The engine on real input, against what mlx-lm gave.
+#![cfg(feature = "engine")]
+
+mod generate;
+mod smollm2;
+#[path = "../data/support.rs"]
+#[expect(dead_code, reason = "shared with the data tests, which use more of it")]
+mod support;
+mod verify;
