@@ -4,6 +4,7 @@ mod config;
 mod gguf;
 mod gguf_damaged;
 mod gguf_writer;
+mod random;
 mod sampling;
 mod support;
 mod template;
