@@ -42,6 +42,16 @@ fn a_file_cut_anywhere_is_an_error() {
 }
 
 #[test]
+fn smollm2_cut_short_is_an_error_that_says_so() {
+    let file = oxmlx_lm::Mapped::open(crate::support::smollm2()).unwrap();
+    for length in [10, 100, 10_000, file.len() / 2, file.len() - 1] {
+        let error = parse_error(&file[..length]);
+        assert_eq!(error.kind(), ErrorKind::Format);
+        assert!(error.to_string().contains("truncated"), "{length}: {error}");
+    }
+}
+
+#[test]
 fn other_files_versions_and_byte_orders_are_told_apart() {
     let with = |version: u32| Writer::new(version, 32).build();
     assert!(parse_error(b"PK\x03\x04 a zip file").to_string().contains("not a gguf file"));

@@ -221,7 +221,7 @@ fn sentence_piece_encodes_by_score_with_byte_fallback_and_decodes_back() {
     while made.len() < 60 {
         let new = format!("{}{}", made[random.below(made.len())], made[random.below(made.len())]);
         let periodic = (1..new.len()).any(|n| new.is_char_boundary(n) && new.starts_with(&new[n..]));
-        // A piece that begins as it ends can be cut in two ways that compete for one text; see the module's notes.
+        // A piece that begins as it ends can be cut in two ways that compete for one text, where merges and scores may differ.
         if new.chars().count() <= 6 && !made.contains(&new) && !periodic {
             made.push(new);
         }
@@ -239,6 +239,32 @@ fn sentence_piece_encodes_by_score_with_byte_fallback_and_decodes_back() {
         assert_eq!(tokenizer.decode(&ids).unwrap(), text);
     }
     assert_eq!(tokenizer.encode_prompt("").unwrap(), [1]);
+}
+
+/// `make_sentencepiece.py` says how the data were made.
+#[test]
+fn sentence_piece_gives_the_librarys_ids_for_a_trained_vocabulary() {
+    let data: serde_json::Value = serde_json::from_str(include_str!("sentencepiece.json")).unwrap();
+    let list = |name: &str| data[name].as_array().unwrap().iter();
+    let file = Writer::default()
+        .key("tokenizer.ggml.model", Val::str("llama"))
+        .key("tokenizer.ggml.tokens", Val::strs(list("tokens").map(|t| t.as_str().unwrap())))
+        .key(
+            "tokenizer.ggml.scores",
+            Val::Arr(6, list("scores").map(|s| Val::F32(s.as_f64().unwrap() as f32)).collect()),
+        )
+        .key(
+            "tokenizer.ggml.token_type",
+            Val::Arr(5, list("kinds").map(|k| Val::I32(k.as_i64().unwrap() as i32)).collect()),
+        )
+        .build();
+    let tokenizer = Tokenizer::from_gguf(&Gguf::parse(&file).unwrap()).unwrap();
+    assert!(list("rows").len() > 300);
+    for row in list("rows") {
+        let text = row["text"].as_str().unwrap();
+        assert_eq!(tokenizer.encode_literal(text).unwrap(), ids(&row["ids"]), "{text:?}");
+        assert_eq!(tokenizer.decode(&ids(&row["ids"])).unwrap(), row["decoded"].as_str().unwrap());
+    }
 }
 
 #[test]
