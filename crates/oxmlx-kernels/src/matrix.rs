@@ -77,6 +77,54 @@ impl<'a> MatMut<'a> {
     }
 }
 
+/// A read-only `[batch, heads, length, width]` view with any strides, counted in elements; the last one is 1.
+#[derive(Debug, Clone, Copy)]
+pub struct View4<'a> {
+    pub(crate) data: Floats<'a>,
+    pub(crate) shape: [usize; 4],
+    pub(crate) strides: [usize; 3],
+}
+
+impl<'a> View4<'a> {
+    /// A contiguous array at the start of `data`.
+    ///
+    /// # Errors
+    /// If `data` is too short.
+    pub fn new(data: Floats<'a>, shape: [usize; 4]) -> Result<Self, ShapeError> {
+        let [_, h, l, d] = shape;
+        let plane = l.saturating_mul(d);
+        Self::strided(data, shape, [h.saturating_mul(plane), plane, d])
+    }
+
+    /// An array whose element `(b, h, l, d)` is `data[b * strides[0] + h * strides[1] + l * strides[2] + d]`.
+    ///
+    /// # Errors
+    /// If the last element lies past the end of `data`.
+    pub fn strided(data: Floats<'a>, shape: [usize; 4], strides: [usize; 3]) -> Result<Self, ShapeError> {
+        let outer = (0..3).map(|i| extent([shape[i], 1], [strides[i], 1]).saturating_sub(1));
+        let need = if shape.contains(&0) { 0 } else { outer.fold(shape[3], usize::saturating_add) };
+        Check("array").at_least("data length", data.len(), need)?;
+        Ok(Self { data, shape, strides })
+    }
+
+    /// Batch, heads, length, width.
+    pub fn shape(&self) -> [usize; 4] {
+        self.shape
+    }
+
+    /// Where row `(b, h, l)` starts.
+    pub(crate) fn start(&self, b: usize, h: usize, l: usize) -> usize {
+        b * self.strides[0] + h * self.strides[1] + l * self.strides[2]
+    }
+
+    /// The `[length, width]` matrix of a batch and a head.
+    pub(crate) fn plane(&self, b: usize, h: usize) -> MatRef<'a> {
+        let [_, _, rows, cols] = self.shape;
+        let data = self.data.window(self.start(b, h, 0), usize::MAX);
+        MatRef { data, rows, cols, row_stride: self.strides[2], col_stride: 1 }
+    }
+}
+
 /// How long a slice must be to hold a matrix; `usize::MAX` if that does not fit in a `usize`.
 fn extent(shape: [usize; 2], strides: [usize; 2]) -> usize {
     if shape.contains(&0) {

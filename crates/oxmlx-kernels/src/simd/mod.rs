@@ -60,6 +60,8 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     const LANES: usize;
     /// Rows of a matrix-multiplication tile; its columns are two vectors.
     const TILE_ROWS: usize;
+    /// Where `ldexp` turns `exp` into zero.
+    const EXP_LOW: f32;
 
     /// Runs `work` with this level's instructions turned on.
     fn enter<W: Work>(self, work: W) -> W::Out;
@@ -83,7 +85,7 @@ pub(crate) trait Simd: Copy + Send + Sync + 'static {
     fn min(self, a: Self::V, b: Self::V) -> Self::V;
     /// To the nearest integer, ties to even.
     fn round(self, v: Self::V) -> Self::V;
-    /// `v * 2^n` for integral `n` in -126..=127.
+    /// `v * 2^n` for integral `n` in -126..=127; zero at `round(EXP_LOW * log2(e))`.
     fn ldexp(self, v: Self::V, n: Self::V) -> Self::V;
     fn sum(self, v: Self::V) -> f32;
     /// The largest lane; lanes must not be NaN.

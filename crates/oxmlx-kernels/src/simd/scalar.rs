@@ -14,6 +14,7 @@ impl Simd for Scalar {
     type B = [f32; BLOCK];
     const LANES: usize = 1;
     const TILE_ROWS: usize = 4;
+    const EXP_LOW: f32 = -88.0;
 
     fn enter<W: Work>(self, work: W) -> W::Out {
         work.run(self)

@@ -36,6 +36,7 @@ impl Simd for Avx2 {
     type B = [__m256; 4];
     const LANES: usize = 8;
     const TILE_ROWS: usize = 6;
+    const EXP_LOW: f32 = -88.0;
 
     #[inline]
     fn enter<W: Work>(self, work: W) -> W::Out {

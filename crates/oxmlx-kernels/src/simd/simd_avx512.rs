@@ -43,6 +43,7 @@ impl Simd for Avx512 {
     type B = [__m512; 2];
     const LANES: usize = 16;
     const TILE_ROWS: usize = 12;
+    const EXP_LOW: f32 = -110.0;
 
     #[inline]
     fn enter<W: Work>(self, work: W) -> W::Out {

@@ -34,6 +34,7 @@ impl Simd for Neon {
     type B = [float32x4_t; 8];
     const LANES: usize = 4;
     const TILE_ROWS: usize = 8;
+    const EXP_LOW: f32 = -88.0;
 
     #[inline]
     fn enter<W: Work>(self, work: W) -> W::Out {

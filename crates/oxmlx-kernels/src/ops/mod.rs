@@ -1,0 +1,14 @@
+//! Row-wise and element-wise kernels: norms, softmax, argmax, silu, rope.
+
+mod activation;
+mod argmax;
+mod norm;
+mod rope;
+
+pub use activation::silu_mul;
+pub use argmax::argmax;
+pub use norm::{Norm, layer_norm, rms_norm, softmax};
+pub use rope::{Rope, rope};
+
+/// Elements below which a kernel stays on its caller's thread.
+pub(crate) const SMALL: usize = 16 << 10;
