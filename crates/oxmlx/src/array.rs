@@ -107,6 +107,12 @@ impl From<sys::Array> for Array {
     }
 }
 
+impl From<Array> for sys::Array {
+    fn from(array: Array) -> Self {
+        array.0
+    }
+}
+
 impl fmt::Debug for Array {
     /// Shape and dtype; never evaluates.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -32,6 +32,37 @@ impl Array {
         }
     }
 
+    /// An array of one dimension that holds a copy of `values`. Dtype: that of `T`.
+    ///
+    /// ```
+    /// use oxmlx::Array;
+    /// assert_eq!(Array::vector(&[1u8, 2, 3])?.shape(), [3]);
+    /// # Ok::<(), oxmlx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for more values than MLX counts.
+    pub fn vector<T: Element>(values: &[T]) -> Result<Self> {
+        let length = crate::ops::check::length(values.len() as i64, "the array", "array")?;
+        Self::from_checked(bytemuck::cast_slice(values), &[length], T::DTYPE)
+    }
+
+    /// An array of two dimensions that holds a copy of `rows`. Dtype: that of `T`.
+    ///
+    /// ```
+    /// use oxmlx::Array;
+    /// assert_eq!(Array::matrix(&[[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0]])?.shape(), [3, 2]);
+    /// # Ok::<(), oxmlx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] for more values than MLX counts.
+    pub fn matrix<T: Element, const C: usize>(rows: &[[T; C]]) -> Result<Self> {
+        let count = crate::ops::check::length(rows.len() as i64, "the array", "array")?;
+        let length = crate::ops::check::length(C as i64, "the array", "array")?;
+        Self::from_checked(bytemuck::cast_slice(rows.as_flattened()), &[count, length], T::DTYPE)
+    }
+
     /// A scalar: an array without dimensions. Dtype: that of `T`.
     ///
     /// ```

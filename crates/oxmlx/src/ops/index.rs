@@ -1,7 +1,11 @@
-//! Reading and writing parts of arrays.
+//! Reading parts of arrays: by indices, by ranges.
+//!
+//! MLX reads foreign memory for an index outside its axis. Here indices are **clamped** into the axis inside the graph (two nodes; none
+//! for a constant that is in range), so that no evaluation is forced; `unsafe` twins leave that out.
 
 use oxmlx_sys::generated::ops as raw;
 
+use super::{check, integer};
 use crate::{Array, Dtype, Error, ErrorKind, Result};
 
 /// The slices of `a` at `indices` along `axis`.
@@ -24,36 +28,170 @@ use crate::{Array, Dtype, Error, ErrorKind, Result};
 /// # Source
 /// C++ `mlx::core::take` (`mlx/ops.h`); differs: out of range is undefined there.
 pub fn take(a: &Array, indices: &Array, axis: i32) -> Result<Array> {
-    let length = axis_length(a, axis, "take")?;
-    if !indices.dtype().is_integer() {
-        let text = format!("indices must be integers, not {}", indices.dtype());
-        return Err(Error::new(ErrorKind::Dtype, "take", text).with_dtype(indices.dtype()));
-    }
-    if length == 0 && indices.size() > 0 {
-        let text = format!("axis {axis} of shape {:?} has no elements to take", a.shape());
-        return Err(Error::new(ErrorKind::Index, "take", text).with_shape(a.shape()));
-    }
-    Ok(raw::take_axis(&a.0, &clamped(indices, length)?.0, axis)?.into())
+    let length = check::axis_length(a, axis, "take")?;
+    Ok(raw::take_axis(&a.0, &into_axis(indices, length, 1, "take")?.0, axis)?.into())
 }
 
-/// Indices forced into `-length..length` (or `0..length` when unsigned).
-fn clamped(indices: &Array, length: i32) -> Result<Array> {
-    let bound = |value: i64| super::astype(&Array::scalar(value)?, indices.dtype());
-    let last = i64::from(length) - 1;
-    let unsigned = matches!(indices.dtype(), Dtype::Uint8 | Dtype::Uint16 | Dtype::Uint32 | Dtype::Uint64);
-    // A narrow type can't hold a bound beyond its own range, and needs none.
-    let widest = match indices.dtype() {
+/// The elements at `indices` in row-major order. See [`take`].
+///
+/// ```
+/// use oxmlx::{Array, ops};
+/// let a = Array::matrix(&[[10i32, 20], [30, 40]])?;
+/// assert_eq!(ops::take_all(&a, &Array::vector(&[3i32, -4])?)?.to_vec::<i32>()?, [40, 10]);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Dtype`] for indices that are no integers, [`ErrorKind::Index`] for indices into no elements.
+///
+/// # Source
+/// C++ `mlx::core::take` (`mlx/ops.h`); differs: out of range is undefined there.
+pub fn take_all(a: &Array, indices: &Array) -> Result<Array> {
+    let length = check::length(a.size() as i64, "the array", "take")?;
+    Ok(raw::take_all(&a.0, &into_axis(indices, length, 1, "take")?.0)?.into())
+}
+
+/// The slice of `a` at one index along `axis`, without that axis. A negative index counts from the end.
+///
+/// ```
+/// use oxmlx::{Array, ops};
+/// let a = Array::matrix(&[[10i32, 20], [30, 40]])?;
+/// assert_eq!(ops::take_index(&a, -1, 0)?.to_vec::<i32>()?, [30, 40]);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Axis`] for an axis outside the dimensions, [`ErrorKind::Index`] for an index outside the axis.
+///
+/// # Source
+/// C++ `mlx::core::take(a, int, axis)` (`mlx/ops.h`).
+pub fn take_index(a: &Array, index: i32, axis: i32) -> Result<Array> {
+    let length = check::axis_length(a, axis, "take")?;
+    if !(-length..length).contains(&index) {
+        let text = format!("index {index} is outside axis {axis} of shape {:?}", a.shape());
+        return Err(Error::new(ErrorKind::Index, "take", text).with_shape(a.shape()));
+    }
+    Ok(raw::take_index_axis(&a.0, index, axis)?.into())
+}
+
+/// For every position the element whose place along `axis` stands in `indices`.
+///
+/// Shapes: `a` and `indices` have as many dimensions and broadcast but for `axis`; the result has the shape of `indices`. Dtypes: `a`
+/// any, `indices` integer. Lazy. Indices count from the end below zero and are **clamped** into the axis.
+///
+/// ```
+/// use oxmlx::{Array, ops};
+/// let a = Array::matrix(&[[10i32, 20], [30, 40]])?;
+/// let i = Array::matrix(&[[1i32], [0]])?;
+/// assert_eq!(ops::take_along_axis(&a, &i, 1)?.to_vec::<i32>()?, [20, 30]);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`take`]; [`ErrorKind::InvalidArgument`] for shapes that do not fit.
+///
+/// # Source
+/// C++ `mlx::core::take_along_axis` (`mlx/ops.h`); differs: out of range is undefined there.
+pub fn take_along_axis(a: &Array, indices: &Array, axis: i32) -> Result<Array> {
+    let length = check::axis_length(a, axis, "take_along_axis")?;
+    let indices = into_axis(indices, length, 1, "take_along_axis")?;
+    Ok(raw::take_along_axis(&a.0, &indices.0, axis)?.into())
+}
+
+/// Slices of `sizes` that start at `indices[i]` along `axes[i]`, all broadcast, and at 0 along the others.
+///
+/// Shapes: indices `[k..]` give `[k.., sizes..]`. Dtypes: `a` any, `indices` integer. Lazy. Starts are **clamped** so that the whole
+/// slice lies inside.
+///
+/// ```
+/// use oxmlx::{Array, ops};
+/// let a = Array::matrix(&[[1i32, 2], [3, 4], [5, 6]])?;
+/// let rows = ops::gather(&a, &[Array::vector(&[2i32, 0])?], &[0], &[1, 2])?;
+/// assert_eq!(rows.shape(), [2, 1, 2]);
+/// assert_eq!(rows.to_vec::<i32>()?, [5, 6, 1, 2]);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Axis`] for an axis outside the dimensions or named twice, [`ErrorKind::Shape`] for another number of indices than
+/// axes or of sizes than dimensions, [`ErrorKind::Dtype`] for indices that are no integers, [`ErrorKind::InvalidArgument`] for a size
+/// outside the dimension.
+///
+/// # Source
+/// C++ `mlx::core::gather` (`mlx/ops.h`); differs: out of range is undefined there.
+pub fn gather(a: &Array, indices: &[Array], axes: &[i32], sizes: &[i32]) -> Result<Array> {
+    let axes = gather_axes(a, indices, axes, "gather")?;
+    if sizes.len() != a.ndim() || sizes.iter().zip(a.shape()).any(|(&size, &n)| size < 0 || size > n) {
+        let text = format!("sizes {sizes:?} do not fit the shape {:?}", a.shape());
+        return Err(Error::new(ErrorKind::Shape, "gather", text).with_shape(a.shape()));
+    }
+    let indices = indices
+        .iter()
+        .zip(&axes)
+        .map(|(i, &axis)| into_axis(i, a.shape()[axis as usize], sizes[axis as usize], "gather"))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(raw::gather(&a.0, Array::raw(&indices), &axes, sizes)?.into())
+}
+
+/// The axes from the front, one for each index array.
+pub(super) fn gather_axes(a: &Array, indices: &[Array], axes: &[i32], op: &'static str) -> Result<Vec<i32>> {
+    check::axes(a, axes, op)?;
+    if indices.len() != axes.len() {
+        let text = format!("{} index arrays given for {} axes", indices.len(), axes.len());
+        return Err(Error::new(ErrorKind::Shape, op, text).with_shape(a.shape()));
+    }
+    axes.iter().map(|&axis| Ok(check::axis_from_front(a, axis, op)? as i32)).collect()
+}
+
+/// Indices forced to where a slice of `size` fits into `length`: into `-length..length` for one element.
+pub(super) fn into_axis(indices: &Array, length: i32, size: i32, op: &'static str) -> Result<Array> {
+    check::integer(indices, op)?;
+    if length == 0 && size > 0 && indices.size() > 0 {
+        return Err(Error::new(ErrorKind::Index, op, "the axis has no elements to index".to_owned()));
+    }
+    let last = i64::from(length) - i64::from(size);
+    let first = if size == 1 { -i64::from(length) } else { 0 };
+    if integer::constant(indices)?.is_some_and(|i| (first..=last).contains(&i)) {
+        return Ok(indices.clone());
+    }
+    if size == 1 || !is_signed(indices.dtype()) {
+        return clamp(indices, first, last);
+    }
+    // A longer slice can't start below zero: count from the end first.
+    let zero = like(0, indices.dtype())?;
+    let from_end = super::add(indices, &super::astype(&Array::scalar(length)?, wide(indices.dtype()))?)?;
+    let counted = super::where_(&super::less(indices, &zero)?, &from_end, indices)?;
+    clamp(&counted, 0, last)
+}
+
+fn is_signed(dtype: Dtype) -> bool {
+    matches!(dtype, Dtype::Int8 | Dtype::Int16 | Dtype::Int32 | Dtype::Int64)
+}
+
+/// A signed dtype that holds any length.
+fn wide(dtype: Dtype) -> Dtype {
+    if dtype == Dtype::Int64 { Dtype::Int64 } else { Dtype::Int32 }
+}
+
+fn like(value: i64, dtype: Dtype) -> Result<Array> {
+    super::astype(&Array::scalar(value)?, dtype)
+}
+
+/// Values forced into `first..=last`. A narrow dtype can't hold a bound beyond its own range, and needs none.
+fn clamp(values: &Array, first: i64, last: i64) -> Result<Array> {
+    let dtype = values.dtype();
+    let widest = match dtype {
         Dtype::Int8 => i64::from(i8::MAX),
         Dtype::Uint8 => i64::from(u8::MAX),
         Dtype::Int16 => i64::from(i16::MAX),
         Dtype::Uint16 => i64::from(u16::MAX),
         _ => i64::from(i32::MAX),
     };
-    let upper = super::minimum(indices, &bound(last.min(widest))?)?;
-    if unsigned {
+    let upper = super::minimum(values, &like(last.min(widest), dtype)?)?;
+    if !is_signed(dtype) {
         return Ok(upper);
     }
-    super::maximum(&upper, &bound((-i64::from(length)).max(-widest - 1))?)
+    super::maximum(&upper, &like(first.max(-widest - 1), dtype)?)
 }
 
 /// [`take`] of indices that are known to be in range: no clamp, two nodes fewer.
@@ -69,6 +207,38 @@ fn clamped(indices: &Array, length: i32) -> Result<Array> {
 #[expect(unsafe_code, reason = "an unsafe contract without unsafe operations: the bridge trusts its caller")]
 pub unsafe fn take_unchecked(a: &Array, indices: &Array, axis: i32) -> Result<Array> {
     Ok(raw::take_axis(&a.0, &indices.0, axis)?.into())
+}
+
+/// [`take_along_axis`] of indices that are known to be in range.
+///
+/// # Safety
+/// Every index, once evaluated, lies in `-n..n`, where `n` is the length of `axis`. MLX reads foreign memory otherwise.
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for shapes that do not fit.
+///
+/// # Source
+/// C++ `mlx::core::take_along_axis` (`mlx/ops.h`).
+#[expect(unsafe_code, reason = "an unsafe contract without unsafe operations: the bridge trusts its caller")]
+pub unsafe fn take_along_axis_unchecked(a: &Array, indices: &Array, axis: i32) -> Result<Array> {
+    check::axis_length(a, axis, "take_along_axis")?;
+    Ok(raw::take_along_axis(&a.0, &indices.0, axis)?.into())
+}
+
+/// [`gather`] of starts that are known to be in range.
+///
+/// # Safety
+/// Every slice, once evaluated, lies inside `a`: a start is in `-n..=n - size`, and below zero only for a size of 1. MLX reads foreign
+/// memory otherwise.
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for axes, indices and sizes that do not fit.
+///
+/// # Source
+/// C++ `mlx::core::gather` (`mlx/ops.h`).
+#[expect(unsafe_code, reason = "an unsafe contract without unsafe operations: the bridge trusts its caller")]
+pub unsafe fn gather_unchecked(a: &Array, indices: &[Array], axes: &[i32], sizes: &[i32]) -> Result<Array> {
+    Ok(raw::gather(&a.0, Array::raw(indices), axes, sizes)?.into())
 }
 
 /// The part of `a` from `start` up to, and without, `stop`, by `strides`: one entry a dimension. Lazy.
@@ -88,31 +258,71 @@ pub unsafe fn take_unchecked(a: &Array, indices: &Array, axis: i32) -> Result<Ar
 /// # Source
 /// C++ `mlx::core::slice` (`mlx/ops.h`).
 pub fn slice(a: &Array, start: &[i32], stop: &[i32], strides: &[i32]) -> Result<Array> {
-    check_bounds(a, start, stop, strides, "slice")?;
-    Ok(raw::slice(&a.0, start, stop, strides)?.into())
+    let strides = check_bounds(a, start, stop, strides, "slice")?;
+    Ok(raw::slice(&a.0, start, stop, &strides)?.into())
 }
 
-/// A copy of `source` whose part from `start` to `stop` by `strides` is `update`. In place where nobody else holds `source`. Lazy.
+/// The part of `a` with `sizes` that starts at `start[i]` along `axes[i]`, and at 0 along the others. Lazy.
+///
+/// Shapes: `start` `[axes]`; the result has `sizes`. Dtypes: `a` any, `start` integer. The starts are a node of the graph and are
+/// **clamped** so that the part lies inside.
 ///
 /// ```
 /// use oxmlx::{Array, ops};
-/// let a = Array::zeros::<i32>(4)?;
-/// let b = ops::slice_update(&a, &Array::from_slice(&[7i32, 8], 2)?, &[1], &[3], &[1])?;
-/// assert_eq!(b.to_vec::<i32>()?, [0, 7, 8, 0]);
+/// let a = Array::vector(&[1i32, 2, 3, 4])?;
+/// assert_eq!(ops::slice_dynamic(&a, &Array::vector(&[1i32])?, &[0], &[2])?.to_vec::<i32>()?, [2, 3]);
 /// # Ok::<(), oxmlx::Error>(())
 /// ```
 ///
 /// # Errors
-/// As [`slice()`]; [`ErrorKind::InvalidArgument`] when `update` does not broadcast to the part.
+/// [`ErrorKind::Axis`] for an axis outside the dimensions or named twice; [`ErrorKind::Shape`] for another number of starts than axes
+/// or sizes that do not fit; [`ErrorKind::Dtype`] for starts that are no integers.
 ///
 /// # Source
-/// C++ `mlx::core::slice_update` (`mlx/ops.h`).
-pub fn slice_update(source: &Array, update: &Array, start: &[i32], stop: &[i32], strides: &[i32]) -> Result<Array> {
-    check_bounds(source, start, stop, strides, "slice_update")?;
-    Ok(raw::slice_update(&source.0, &update.0, start, stop, strides)?.into())
+/// C++ `mlx::core::slice(a, start, axes, slice_size)` (`mlx/ops.h`); differs: out of range is undefined there.
+pub fn slice_dynamic(a: &Array, start: &Array, axes: &[i32], sizes: &[i32]) -> Result<Array> {
+    let start = dynamic_start(a, start, axes, sizes, "slice")?;
+    Ok(raw::slice_dynamic(&a.0, &start.0, axes, sizes)?.into())
 }
 
-fn check_bounds(a: &Array, start: &[i32], stop: &[i32], strides: &[i32], op: &'static str) -> Result<()> {
+/// The starts of a dynamic slice, forced to where `sizes` fit.
+pub(super) fn dynamic_start(a: &Array, start: &Array, axes: &[i32], sizes: &[i32], op: &'static str) -> Result<Array> {
+    check::axes(a, axes, op)?;
+    check::integer(start, op)?;
+    let fits = sizes.len() == a.ndim() && sizes.iter().zip(a.shape()).all(|(&size, &n)| (0..=n).contains(&size));
+    if !fits || start.ndim() > 1 || start.size() != axes.len() {
+        let text = format!(
+            "starts of shape {:?} along axes {axes:?} with sizes {sizes:?} do not fit the shape {:?}",
+            start.shape(),
+            a.shape()
+        );
+        return Err(Error::new(ErrorKind::Shape, op, text).with_shape(a.shape()).with_shape(start.shape()));
+    }
+    if axes.is_empty() {
+        return Ok(start.clone());
+    }
+    let last: Vec<i64> = axes
+        .iter()
+        .map(|&axis| {
+            let place = check::axis_from_front(a, axis, op)?;
+            Ok(i64::from(a.shape()[place]) - i64::from(sizes[place]))
+        })
+        .collect::<Result<_>>()?;
+    // In 64 bits, so that any start can be compared, then back to what MLX takes.
+    let wide = super::astype(start, Dtype::Int64)?;
+    let upper = super::minimum(&wide, &Array::vector(&last)?)?;
+    let inside = super::maximum(&upper, &Array::scalar(0i64)?)?;
+    super::reshape(&super::astype(&inside, Dtype::Int32)?, last.len() as i32)
+}
+
+/// Checks the bounds of a slice and returns its strides, none longer than its dimension: MLX adds them to lengths in 32 bits.
+pub(super) fn check_bounds(
+    a: &Array,
+    start: &[i32],
+    stop: &[i32],
+    strides: &[i32],
+    op: &'static str,
+) -> Result<Vec<i32>> {
     if [start, stop, strides].iter().any(|part| part.len() != a.ndim()) || strides.contains(&0) {
         let text = format!(
             "start {start:?}, stop {stop:?} and strides {strides:?} must each have {} entries, and no stride be zero",
@@ -120,13 +330,5 @@ fn check_bounds(a: &Array, start: &[i32], stop: &[i32], strides: &[i32], op: &'s
         );
         return Err(Error::new(ErrorKind::Shape, op, text).with_shape(a.shape()));
     }
-    Ok(())
-}
-
-/// The length of one axis, counted from the end when negative.
-pub(crate) fn axis_length(a: &Array, axis: i32, op: &'static str) -> Result<i32> {
-    a.dim(axis).ok_or_else(|| {
-        let text = format!("axis {axis} is outside the {} dimensions of shape {:?}", a.ndim(), a.shape());
-        Error::new(ErrorKind::Axis, op, text).with_shape(a.shape())
-    })
+    Ok(strides.iter().zip(a.shape()).map(|(&stride, &n)| stride.clamp(-n.max(1), n.max(1))).collect())
 }
