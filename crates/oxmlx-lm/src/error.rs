@@ -149,7 +149,6 @@ impl StdError for Error {
     }
 }
 
-#[cfg(feature = "engine")]
 impl From<oxmlx::Error> for Error {
     #[cold]
     fn from(error: oxmlx::Error) -> Self {

@@ -21,34 +21,26 @@
 //! # }
 //! ```
 
-#[cfg(feature = "engine")]
 pub mod cache;
 pub mod config;
-#[cfg(feature = "engine")]
 mod engine;
 mod error;
 mod files;
 pub mod gguf;
-#[cfg(feature = "engine")]
 mod language_model;
-#[cfg(feature = "engine")]
 pub mod layers;
 mod mapped;
-#[cfg(feature = "engine")]
 pub mod models;
 pub mod sampling;
 pub mod template;
 pub mod tokenizer;
-#[cfg(feature = "engine")]
 pub mod verify;
 pub mod weights;
 
 pub use config::LlamaConfig;
-#[cfg(feature = "engine")]
 pub use engine::{Engine, FinishReason, Generation, PrefillProgress, Request, Sequence};
 pub use error::{Error, ErrorKind, Result};
 pub use files::ModelFiles;
-#[cfg(feature = "engine")]
 pub use language_model::{LanguageModel, Logits};
 pub use mapped::Mapped;
 pub use sampling::{Sampler, SamplingParams};

@@ -20,12 +20,9 @@ struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-} // namespace oxmlx
-
-namespace rust::behavior {
-
-template <typename Try, typename Fail>
-static void trycatch(Try&& func, Fail&& fail) noexcept {
+// Tells the exception that is being handled. Out of line: hundreds of bridge functions share it.
+template <typename Fail>
+[[gnu::noinline, gnu::cold]] void tell_current_exception(Fail& fail) noexcept {
   auto tagged = [&fail](char kind, const char* what) {
     try {
       fail((std::string(1, kind) + what).c_str());
@@ -35,10 +32,10 @@ static void trycatch(Try&& func, Fail&& fail) noexcept {
     }
   };
   try {
-    func();
-  } catch (const oxmlx::ClosureFailed& e) {
+    throw;
+  } catch (const ClosureFailed& e) {
     tagged('C', e.what());
-  } catch (const oxmlx::Refused& e) {
+  } catch (const Refused& e) {
     tagged('D', e.what());
   } catch (const std::invalid_argument& e) {
     tagged('I', e.what());
@@ -54,6 +51,19 @@ static void trycatch(Try&& func, Fail&& fail) noexcept {
     tagged('S', e.what());
   } catch (...) {
     tagged('U', "an exception that is no std::exception");
+  }
+}
+
+} // namespace oxmlx
+
+namespace rust::behavior {
+
+template <typename Try, typename Fail>
+static void trycatch(Try&& func, Fail&& fail) noexcept {
+  try {
+    func();
+  } catch (...) {
+    oxmlx::tell_current_exception(fail);
   }
 }
 

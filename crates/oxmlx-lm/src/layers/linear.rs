@@ -41,14 +41,6 @@ impl Weight {
             })?,
         })
     }
-
-    /// Every array that it holds.
-    pub(crate) fn arrays(&self) -> Vec<Array> {
-        match self {
-            Self::Plain(weight) => vec![weight.clone()],
-            Self::Affine(q) => vec![q.weight.clone(), q.scales.clone(), q.biases.clone()],
-        }
-    }
 }
 
 /// `x @ weight^T + bias`.

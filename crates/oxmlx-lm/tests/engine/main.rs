@@ -1,5 +1,4 @@
 //! The engine on real input, against what mlx-lm gave.
-#![cfg(feature = "engine")]
 
 mod generate;
 mod smollm2;
