@@ -40,6 +40,7 @@ unsafe impl Send for Array {}
 unsafe impl Sync for Array {}
 
 #[cxx::bridge(namespace = "oxmlx::array")]
+#[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
 mod ffi {
     unsafe extern "C++" {
         include!("array.h");

@@ -4,6 +4,7 @@ use crate::call::call;
 use crate::{Array, Result};
 
 #[cxx::bridge(namespace = "oxmlx::bench")]
+#[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
 mod ffi {
     unsafe extern "C++" {
         include!("bench.h");

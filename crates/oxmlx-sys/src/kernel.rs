@@ -1,7 +1,7 @@
 //! Nodes of MLX's graph whose body is Rust.
 //!
 //! [`apply`] builds a lazy node over a [`Node`]. When MLX evaluates it, the shim gives the outputs their memory and hands the body to
-//! the stream's thread; the body runs there, outside the lock, as a worker ([`lock::as_worker`](crate::lock::as_worker)): it sees
+//! the stream's thread; the body runs there, outside the lock, as a worker ([`lock::as_worker`]): it sees
 //! memory ([`Input`], [`Output`]) and can't enter MLX. A transform that meets the node uses its own rule or its fallback, a
 //! function of MLX operations, on the thread that traces.
 
@@ -12,6 +12,7 @@ use crate::closure::{BoxError, Closure, FailureSlot};
 use crate::{Array, Exception, ExceptionKind, Result, lock};
 
 #[cxx::bridge(namespace = "oxmlx::kernel")]
+#[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
 mod ffi {
     extern "Rust" {
         type Node;
@@ -130,8 +131,7 @@ pub type Body = dyn Fn(&[Input<'_>], &mut [Output<'_>]) -> std::result::Result<(
 pub type ShapeRule = dyn Fn(&[&[i32]]) -> std::result::Result<Vec<Vec<i32>>, BoxError> + Send + Sync;
 
 /// The rule of the vector-Jacobian product: primals, cotangents and outputs to one gradient a primal.
-pub type VjpRule =
-    dyn Fn(&[Array], &[Array], &[Array]) -> std::result::Result<Vec<Array>, BoxError> + Send + Sync;
+pub type VjpRule = dyn Fn(&[Array], &[Array], &[Array]) -> std::result::Result<Vec<Array>, BoxError> + Send + Sync;
 
 /// What a kernel is, shared by all its nodes.
 pub struct Definition {
@@ -169,10 +169,7 @@ impl Node {
     fn output_shapes(&self, inputs: &[Array]) -> std::result::Result<Vec<i32>, String> {
         let shapes: Vec<&[i32]> = inputs.iter().map(Array::shape).collect();
         let shapes = self.slot.catch(|| (self.definition.shapes)(&shapes))?;
-        Ok(shapes
-            .iter()
-            .flat_map(|shape| std::iter::once(shape.len() as i32).chain(shape.iter().copied()))
-            .collect())
+        Ok(shapes.iter().flat_map(|shape| std::iter::once(shape.len() as i32).chain(shape.iter().copied())).collect())
     }
 
     fn output_dtypes(&self) -> Vec<u8> {

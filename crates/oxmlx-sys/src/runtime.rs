@@ -11,6 +11,7 @@ use crate::call::call;
 use crate::{Array, Exception, ExceptionKind, Result, lock};
 
 #[cxx::bridge(namespace = "oxmlx::runtime")]
+#[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
 mod ffi {
     unsafe extern "C++" {
         include!("runtime.h");
