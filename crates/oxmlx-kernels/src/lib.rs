@@ -1,5 +1,6 @@
 //! CPU kernels for oxmlx in pure Rust: no MLX, no FFI.
 
+pub mod attention;
 mod dtype;
 mod error;
 pub mod gemm;

@@ -17,9 +17,8 @@ use crate::raw::{Tile, Tiles};
 use crate::scratch;
 use crate::simd::Simd;
 
-use pack::PackLanes;
-pub(crate) use pack::Rows;
-use tile::{Block, DEPTH, STRIDE};
+pub(crate) use pack::{PackLanes, Rows};
+pub(crate) use tile::{Block, DEPTH, STRIDE};
 
 /// Factors of a product: `out = alpha * a @ b + beta * out`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,7 +73,7 @@ const ROW_CHUNK: usize = 96;
 pub(crate) fn packed(level: Level, rows: Rows<'_>, lanes: &MatRef<'_>, target: Target<'_>) {
     let Target { out, flip, factors } = target;
     let MatMut { data, rows: out_rows, cols: out_cols, stride } = out;
-    let (width, tile_rows) = level.run(Shape);
+    let (width, tile_rows) = shape(level);
     let threads = Pool::global().threads();
     let row_step = rows.count().div_ceil(threads * 2).clamp(1, ROW_CHUNK).next_multiple_of(tile_rows);
     let row_blocks = rows.count().div_ceil(row_step);
@@ -200,6 +199,10 @@ impl<T: Float> Work for Blend<'_, T> {
 }
 
 /// Lanes of a panel and rows of a tile at a level.
+pub(crate) fn shape(level: Level) -> (usize, usize) {
+    level.run(Shape)
+}
+
 struct Shape;
 
 impl Work for Shape {

@@ -1,10 +1,12 @@
 //! What each kernel means, in plain f64 loops. Tests compare with this; nothing here is fast.
 
+mod attention;
 mod ops;
 mod quant;
 
 use crate::dtype::Floats;
 
+pub use attention::{Sizes, attention};
 pub use ops::{layer_norm, rms_norm, rope, silu_mul, softmax};
 pub use quant::{dequantize, dequantize_fp, qmm, qmm_plain};
 
