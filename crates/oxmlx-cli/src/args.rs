@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
-use oxmlx_lm::SamplingParams;
+use oxmlx_lm::{SamplingParams, StopMatcher};
 
 use crate::failure::Failure;
 
@@ -34,16 +34,16 @@ pub(crate) struct ModelArgs {
     #[arg(long, short, value_name = "PATH")]
     pub(crate) model: PathBuf,
     /// What the model is told before the conversation
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) system: Option<String>,
     /// The most tokens to generate
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 256)]
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 256, allow_negative_numbers = true)]
     pub(crate) max_tokens: usize,
     /// End where this text comes; may be given several times
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) stop: Vec<String>,
     /// Tokens of the prompt that are read at a time; 0 for all at once
-    #[arg(long, value_name = "N", default_value_t = 512)]
+    #[arg(long, value_name = "N", default_value_t = 512, allow_negative_numbers = true)]
     pub(crate) prefill_chunk: usize,
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,
@@ -55,7 +55,7 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     pub(crate) temp: f32,
     /// Choose among the K most likely tokens; 0 for all
-    #[arg(long, value_name = "K", default_value_t = 0)]
+    #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) top_k: usize,
     /// Choose among the most likely tokens that have this share together; 1 for all
     #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true)]
@@ -64,8 +64,15 @@ pub(crate) struct SamplingArgs {
     #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
     pub(crate) min_p: f32,
     /// Seed of the draws; a new one each run when not given
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
+}
+
+impl ModelArgs {
+    /// Where an answer ends; refuses a text that can't be one.
+    pub(crate) fn stops(&self) -> Result<StopMatcher, Failure> {
+        Ok(StopMatcher::new(self.stop.iter().cloned())?)
+    }
 }
 
 impl SamplingArgs {
@@ -83,7 +90,7 @@ impl SamplingArgs {
 pub(crate) struct GenerateArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
-    /// The prompt; `-` reads it from standard input
+    /// The prompt; `-` reads it from standard input, without the line break at its end (with --raw: all of it)
     #[arg(long, short, value_name = "TEXT|-", allow_hyphen_values = true)]
     pub(crate) prompt: String,
     /// Give the prompt to the model as it is, without the chat template
@@ -98,6 +105,9 @@ pub(crate) struct GenerateArgs {
 pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) model: ModelArgs,
+    /// Tell after each answer, on standard error, its speed and how much of the prompt had to be read
+    #[arg(long)]
+    pub(crate) stats: bool,
 }
 
 #[derive(ClapArgs)]

@@ -1,8 +1,8 @@
-//! How the program fails: one line on standard error.
+//! How the program fails: one line on standard error, whatever a message or a file's own words hold.
 
 use std::error::Error;
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 
 /// Why a command could not do its work.
 pub(crate) enum Failure {
@@ -30,6 +30,18 @@ impl From<oxmlx::Error> for Failure {
     }
 }
 
+impl From<clap::Error> for Failure {
+    fn from(error: clap::Error) -> Self {
+        // clap writes a paragraph each for what is wrong, tips, the usage and how to get help: the first two are wanted.
+        let text = error.render().to_string();
+        let wanted = text.split("\n\n").take_while(|part| !part.starts_with("Usage:"));
+        let wanted = wanted.filter(|part| !part.starts_with("For more information"));
+        let words: Vec<&str> = wanted.flat_map(str::split_whitespace).collect();
+        let line = words.join(" ");
+        Self::Usage(format!("{} (--help tells more)", line.strip_prefix("error: ").unwrap_or(&line)))
+    }
+}
+
 impl Failure {
     /// A failed write to standard output.
     pub(crate) fn output(error: io::Error) -> Self {
@@ -48,17 +60,18 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ClosedPipe => f.write_str("the output was closed"),
-            Self::Usage(text) => f.write_str(text),
-            Self::Io(what, _) => write!(f, "{what}"),
-            _ => Ok(()),
-        }?;
-        let mut separator = if matches!(self, Self::Io(..)) { ": " } else { "" };
+        let mut separator = match self {
+            Self::ClosedPipe => return f.write_str("the output was closed"),
+            Self::Usage(text) => return f.write_str(text),
+            Self::Io(what, _) => {
+                f.write_str(what)?;
+                ": "
+            }
+            Self::Engine(_) | Self::Mlx(_) => "",
+        };
         let mut cause = self.error();
         while let Some(error) = cause {
-            // One line, whatever a message holds.
-            write!(f, "{separator}{}", error.to_string().replace('\n', " "))?;
+            write!(f, "{separator}{error}")?;
             separator = ": ";
             cause = error.source();
         }
@@ -68,5 +81,44 @@ impl fmt::Display for Failure {
 
 /// Tells of a failure on standard error.
 pub(crate) fn report(failure: &Failure) {
-    eprintln!("oxmlx: {failure}");
+    say(&format!("oxmlx: {failure}"));
+}
+
+/// Writes a line to standard error. That nobody reads it is no reason to fail.
+pub(crate) fn say(line: &str) {
+    hint(&(one_line(line) + "\n"));
+}
+
+/// Writes to standard error without ending the line.
+pub(crate) fn hint(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Without line breaks and without what would steer a terminal: file names and metadata are foreign text.
+fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.trim_end().chars() {
+        match c {
+            '\n' | '\r' | '\t' => line.push(' '),
+            c if c.is_control() => line.extend(c.escape_default()),
+            c => line.push(c),
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_breaks_and_control_characters_stay_on_one_line() {
+        assert_eq!(one_line("a\nb\r\u{1b}[31mé\t\u{9b}"), "a b \\u{1b}[31mé \\u{9b}");
+    }
+
+    #[test]
+    fn causes_follow_the_error() {
+        let failure = Failure::Io("standard input", io::Error::other("deep"));
+        assert_eq!(failure.to_string(), "standard input: deep");
+    }
 }

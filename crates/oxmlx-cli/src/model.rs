@@ -5,19 +5,22 @@ use std::time::{Duration, Instant};
 
 use oxmlx_lm::{ChatTemplate, Engine, LanguageModel, Message, ModelFiles, Tokenizer, models};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::progress::{Unit, bar};
 
-/// Opens the files and loads the weights, with a bar on a terminal.
-pub(crate) fn load_model(path: &Path) -> Result<(ModelFiles, Box<dyn LanguageModel>), Failure> {
+/// Opens the files; what is odd about them is told on standard error.
+pub(crate) fn open_files(path: &Path) -> Result<ModelFiles, Failure> {
     let files = ModelFiles::open(path)?;
     for warning in files.checkpoint().warnings() {
-        eprintln!("oxmlx: warning: {warning}");
+        say(&format!("oxmlx: warning: {warning}"));
     }
+    Ok(files)
+}
+
+/// Loads the weights, with a bar on a terminal.
+pub(crate) fn load_model(files: &ModelFiles) -> Result<Box<dyn LanguageModel>, Failure> {
     let bar = bar("loading", files.checkpoint().file_bytes() as u64, Unit::Bytes);
-    let model = models::load(&files, &mut |bytes| bar.set_position(bytes as u64))?;
-    bar.finish_and_clear();
-    Ok((files, model))
+    Ok(models::load(files, &mut |bytes| bar.set_position(bytes as u64))?)
 }
 
 /// An engine with what turns text into its tokens and back.
@@ -33,8 +36,10 @@ impl Loaded {
     /// Opens the model, with a bar on a terminal.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let started = Instant::now();
-        let (files, model) = load_model(path)?;
+        let files = open_files(path)?;
+        // Before the weights, which may take long.
         let tokenizer = files.tokenizer()?;
+        let model = load_model(&files)?;
         let mut eos = tokenizer.eos_ids().to_vec();
         eos.extend(&files.config().eos_ids);
         eos.sort_unstable();

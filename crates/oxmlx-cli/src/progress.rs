@@ -2,17 +2,18 @@
 
 use std::io::IsTerminal;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
-/// A bar with a label, counted in `unit`; invisible when standard error is no terminal.
+/// A bar with a label, counted in `unit`; invisible when standard error is no terminal, and gone when dropped.
 pub(crate) fn bar(label: &'static str, total: u64, unit: Unit) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+    let target =
+        if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let template = match unit {
         Unit::Bytes => "{msg:12} [{bar:40}] {bytes}/{total_bytes}",
         Unit::Tokens => "{msg:12} [{bar:40}] {pos}/{len} tokens",
     };
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::with_draw_target(Some(total), target);
+    let bar = ProgressBar::with_draw_target(Some(total), target).with_finish(ProgressFinish::AndClear);
     bar.set_style(style.progress_chars("=> "));
     bar.set_message(label);
     bar

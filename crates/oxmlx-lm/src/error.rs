@@ -152,7 +152,11 @@ impl StdError for Error {
 impl From<oxmlx::Error> for Error {
     #[cold]
     fn from(error: oxmlx::Error) -> Self {
-        Self::new(ErrorKind::Mlx, format!("the computation failed in {}", error.op())).caused_by(error)
+        let what = match error.kind() {
+            oxmlx::ErrorKind::Version => "MLX can't be used",
+            _ => "the computation failed",
+        };
+        Self::new(ErrorKind::Mlx, what).caused_by(error)
     }
 }
 

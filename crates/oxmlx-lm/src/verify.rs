@@ -52,6 +52,11 @@ impl Reference {
     /// or has another dtype or shape, naming it.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let file = Checkpoint::open(path.as_ref())?;
+        if let Some(name) = ["prompt", "logits", "greedy", "step_logits"].into_iter().find(|name| !file.contains(name))
+        {
+            let what = format!("no reference data: it lacks the tensor {name}");
+            return Err(Error::new(ErrorKind::Weights, what).at_path(path.as_ref()));
+        }
         let prompt = tokens(&file, "prompt")?;
         let greedy = tokens(&file, "greedy")?;
         let vocab = match file.shape("logits") {
@@ -69,11 +74,16 @@ impl Reference {
     /// Runs the model over the prompt at once and then over the reference's own continuation, token by token through a cache.
     ///
     /// # Errors
-    /// [`ErrorKind::Weights`] when the vocabularies differ; what the computation reports.
+    /// [`ErrorKind::Weights`] when the vocabularies differ or the reference has a token outside; what the computation reports.
     pub fn compare(&self, model: &dyn LanguageModel) -> Result<Difference> {
         if model.vocab_size() != self.vocab {
             let what =
                 format!("the reference has a vocabulary of {}, the model one of {}", self.vocab, model.vocab_size());
+            return Err(Error::new(ErrorKind::Weights, what));
+        }
+        // MLX does not check an index into the embedding.
+        if let Some(token) = self.prompt.iter().chain(&self.greedy).find(|&&token| token as usize >= self.vocab) {
+            let what = format!("the reference has token {token}, outside its vocabulary of {}", self.vocab);
             return Err(Error::new(ErrorKind::Weights, what));
         }
         let row = |tokens: &[u32]| Array::from_slice(tokens, (1, tokens.len() as i32));

@@ -1,19 +1,36 @@
 //! One answer: tokens to text, as they come.
 
-use oxmlx_lm::{FinishReason, Request, Sequence, StopMatcher, StreamDecoder};
+use oxmlx_lm::{ErrorKind, FinishReason, Request, Sequence, StopMatcher, StreamDecoder};
 
 use crate::cancel;
 use crate::failure::Failure;
 use crate::model::Loaded;
 use crate::progress::{Unit, bar};
-use crate::stats::Stopwatch;
+use crate::stats::{Stopwatch, peak_bytes};
 
-/// What came of a prompt.
+/// What came of a prompt. Cancelled while the prompt was read: no tokens.
 pub(crate) struct Answer {
     pub(crate) text: String,
     pub(crate) tokens: Vec<u32>,
     pub(crate) reason: FinishReason,
     pub(crate) stopwatch: Stopwatch,
+}
+
+impl Answer {
+    /// The figures, for people.
+    pub(crate) fn summary(&self) -> String {
+        let watch = &self.stopwatch;
+        format!(
+            "{} prompt tokens ({} read) at {:.1}/s, {} tokens at {:.1}/s, peak {:.0} MB, {}",
+            watch.prompt_tokens,
+            watch.read_tokens,
+            watch.prefill_tps(),
+            watch.tokens,
+            watch.decode_tps(),
+            peak_bytes() as f64 / 1e6,
+            self.reason.as_str(),
+        )
+    }
 }
 
 /// Feeds the prompt and gives each piece of text to `emit` as soon as it is whole: no half character, no half stop text.
@@ -22,20 +39,29 @@ pub(crate) fn answer(
     sequence: &mut Sequence,
     prompt: &[u32],
     request: Request,
-    stops: &[String],
+    mut matcher: StopMatcher,
     emit: &mut dyn FnMut(&str) -> Result<(), Failure>,
 ) -> Result<Answer, Failure> {
-    let mut matcher = StopMatcher::new(stops.iter().cloned())?;
     let mut decoder = StreamDecoder::after(&loaded.tokenizer, prompt);
     let mut stopwatch = Stopwatch::start(prompt.len());
     let prefill = bar("reading", prompt.len() as u64, Unit::Tokens);
-    let mut generation = loaded.engine.generate(sequence, prompt, request, &mut |progress| {
+    let (mut reused, mut done) = (None, 0);
+    let generation = loaded.engine.generate(sequence, prompt, request, &mut |progress| {
+        reused.get_or_insert(progress.done);
+        done = progress.done;
         prefill.set_position(progress.done as u64);
         !cancel::requested()
-    })?;
-    prefill.finish_and_clear();
+    });
+    drop(prefill);
+    stopwatch.prompt_read(reused.unwrap_or(0), done);
 
     let (mut text, mut tokens) = (String::new(), Vec::new());
+    let mut generation = match generation {
+        Err(error) if error.kind() == ErrorKind::Cancelled => {
+            return Ok(Answer { text, tokens, reason: FinishReason::Cancelled, stopwatch });
+        }
+        other => other?,
+    };
     let mut say = |piece: &str, text: &mut String| {
         text.push_str(piece);
         if piece.is_empty() { Ok(()) } else { emit(piece) }

@@ -8,14 +8,14 @@ use oxmlx_lm::{ErrorKind, FinishReason, Message, Request};
 use super::answer::answer;
 use crate::args::ChatArgs;
 use crate::cancel;
-use crate::failure::{Failure, report};
+use crate::failure::{Failure, hint, report, say};
 use crate::model::Loaded;
 
 const HELP: &str = "/reset starts anew, /exit or Ctrl-D ends, Ctrl-C ends an answer";
 
 pub(crate) fn run(args: ChatArgs) -> Result<ExitCode, Failure> {
     let sampling = args.model.sampling.params()?;
-    cancel::listen();
+    args.model.stops()?;
     let loaded = Loaded::open(&args.model.model)?;
     let template = loaded.template()?;
     let system = args.model.system.as_deref().map(Message::system);
@@ -23,20 +23,25 @@ pub(crate) fn run(args: ChatArgs) -> Result<ExitCode, Failure> {
     let mut sequence = loaded.engine.open();
     let terminal = std::io::stdin().is_terminal();
     if terminal {
-        eprintln!("{HELP}");
+        say(HELP);
     }
     let mut lines = std::io::stdin().lock().lines();
     loop {
         if terminal {
-            eprint!("> ");
+            hint("> ");
         }
-        let Some(line) = lines.next() else { break };
+        let Some(line) = lines.next() else {
+            if terminal {
+                hint("\n");
+            }
+            break;
+        };
         let line = line.map_err(|e| Failure::Io("standard input", e))?;
         match line.trim() {
             "" => continue,
             "/exit" | "/quit" => break,
             "/help" => {
-                eprintln!("{HELP}");
+                say(HELP);
                 continue;
             }
             "/reset" => {
@@ -45,26 +50,35 @@ pub(crate) fn run(args: ChatArgs) -> Result<ExitCode, Failure> {
             }
             text => messages.push(Message::user(text)),
         }
-        cancel::reset();
+        cancel::begin_answer();
         let request = Request::new(args.model.max_tokens, &loaded.eos)
             .sampling(sampling.clone())
             .prefill_chunk(args.model.prefill_chunk);
         let mut out = std::io::stdout().lock();
         let turn = loaded.conversation(&template, &messages).and_then(|prompt| {
-            answer(&loaded, &mut sequence, &prompt, request, &args.model.stop, &mut |piece| {
+            answer(&loaded, &mut sequence, &prompt, request, args.model.stops()?, &mut |piece| {
                 out.write_all(piece.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)
             })
         });
+        cancel::end_answer();
         match turn {
             Ok(answer) => {
                 writeln!(out).map_err(Failure::output)?;
                 if answer.reason == FinishReason::Context {
-                    eprintln!("oxmlx: the model's context is full: /reset starts anew");
+                    say("oxmlx: the model's context is full: /reset starts anew");
+                }
+                if args.stats {
+                    say(&format!("[{}]", answer.summary()));
+                }
+                if answer.reason == FinishReason::Cancelled && answer.tokens.is_empty() {
+                    // The turn did not take place.
+                    messages.pop();
+                    continue;
                 }
                 messages.push(Message::assistant(answer.text));
             }
-            Err(Failure::Engine(error)) if matches!(error.kind(), ErrorKind::Context | ErrorKind::Cancelled) => {
-                // The turn did not take place; the conversation can go on.
+            Err(Failure::Engine(error)) if error.kind() == ErrorKind::Context => {
+                // Nor did this one; the conversation can go on.
                 messages.pop();
                 report(&Failure::Engine(error));
             }

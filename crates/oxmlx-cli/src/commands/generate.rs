@@ -1,6 +1,6 @@
 //! `oxmlx generate`: answer one prompt.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use oxmlx_lm::{Message, Request};
@@ -8,15 +8,16 @@ use serde_json::json;
 
 use super::answer::{Answer, answer};
 use crate::args::GenerateArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::model::Loaded;
 use crate::{cancel, stats};
 
 pub(crate) fn run(args: GenerateArgs) -> Result<ExitCode, Failure> {
     // What the command line says is checked before a model is loaded for it.
     let sampling = args.model.sampling.params()?;
-    let prompt = read_prompt(&args.prompt)?;
-    cancel::listen();
+    let stops = args.model.stops()?;
+    let prompt = read_prompt(&args)?;
+    cancel::begin_answer();
     let loaded = Loaded::open(&args.model.model)?;
     let tokens = if args.raw {
         loaded.tokenizer.encode_prompt(&prompt)?
@@ -25,13 +26,12 @@ pub(crate) fn run(args: GenerateArgs) -> Result<ExitCode, Failure> {
         let messages: Vec<Message> = system.into_iter().chain([Message::user(prompt)]).collect();
         loaded.conversation(&loaded.template()?, &messages)?
     };
-    let request = Request::new(args.model.max_tokens, &loaded.eos)
-        .sampling(sampling)
-        .prefill_chunk(args.model.prefill_chunk);
+    let request =
+        Request::new(args.model.max_tokens, &loaded.eos).sampling(sampling).prefill_chunk(args.model.prefill_chunk);
 
     let mut sequence = loaded.engine.open();
     let mut out = std::io::stdout().lock();
-    let answer = answer(&loaded, &mut sequence, &tokens, request, &args.model.stop, &mut |piece| {
+    let answer = answer(&loaded, &mut sequence, &tokens, request, stops, &mut |piece| {
         if args.json {
             return Ok(());
         }
@@ -44,17 +44,25 @@ pub(crate) fn run(args: GenerateArgs) -> Result<ExitCode, Failure> {
             writeln!(out).map_err(Failure::output)?;
         }
         out.flush().map_err(Failure::output)?;
-        summary(&answer, &loaded);
+        let load = loaded.took.as_secs_f64();
+        say(&format!("[{}, loaded in {load:.2} s]", answer.summary()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn read_prompt(prompt: &str) -> Result<String, Failure> {
-    if prompt != "-" {
-        return Ok(prompt.to_owned());
+fn read_prompt(args: &GenerateArgs) -> Result<String, Failure> {
+    let (mut text, place) = match args.prompt.as_str() {
+        "-" => {
+            (std::io::read_to_string(std::io::stdin()).map_err(|e| Failure::Io("standard input", e))?, "standard input")
+        }
+        text => (text.to_owned(), "--prompt"),
+    };
+    if args.prompt == "-" && !args.raw && text.ends_with('\n') {
+        text.truncate(text.len() - if text.ends_with("\r\n") { 2 } else { 1 });
     }
-    let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).map_err(|e| Failure::Io("standard input", e))?;
+    if text.is_empty() {
+        return Err(Failure::Usage(format!("{place}: the prompt is empty: give some text")));
+    }
     Ok(text)
 }
 
@@ -70,19 +78,4 @@ fn as_json(answer: &Answer, loaded: &Loaded) -> serde_json::Value {
         "peak_bytes": stats::peak_bytes(),
         "finish_reason": answer.reason.as_str(),
     })
-}
-
-/// One line on standard error.
-fn summary(answer: &Answer, loaded: &Loaded) {
-    let watch = &answer.stopwatch;
-    eprintln!(
-        "[{} prompt tokens at {:.1}/s, {} tokens at {:.1}/s, loaded in {:.2} s, peak {:.0} MB, {}]",
-        watch.prompt_tokens,
-        watch.prefill_tps(),
-        watch.tokens,
-        watch.decode_tps(),
-        loaded.took.as_secs_f64(),
-        stats::peak_bytes() as f64 / 1e6,
-        answer.reason.as_str(),
-    );
 }

@@ -42,6 +42,13 @@ fn gather() -> Result<Value, Failure> {
             "library": build_info::loaded_library().map(|path| path.display().to_string()),
             "backend": build_info::BACKEND,
         },
+        "host": {
+            "system": std::env::consts::OS,
+            "architecture": std::env::consts::ARCH,
+            "usable_cores": std::thread::available_parallelism().ok().map(std::num::NonZero::get),
+            "memory_bytes": stats::total_memory(),
+            "available_bytes": stats::available_memory(),
+        },
         "neural_accelerator_kernels": {
             "built": build_info::NAX_BUILT,
             "loaded": build_info::nax_loaded(),
@@ -52,7 +59,7 @@ fn gather() -> Result<Value, Failure> {
             "active_bytes": memory::active()?,
             "peak_bytes": memory::peak()?,
             "cached_bytes": memory::cached()?,
-            "process_peak_bytes": stats::peak_bytes(),
+            "process_peak_bytes": stats::resident_peak(),
         },
     }))
 }

@@ -7,14 +7,14 @@ use oxmlx_lm::verify::Reference;
 
 use crate::args::VerifyArgs;
 use crate::failure::Failure;
-use crate::model::load_model;
+use crate::model::{load_model, open_files};
 
 pub(crate) fn run(args: VerifyArgs) -> Result<ExitCode, Failure> {
     if !(args.tolerance >= 0.0 && args.tolerance.is_finite()) {
         return Err(Failure::Usage(format!("--tolerance {}: give a finite number from 0 on", args.tolerance)));
     }
     let reference = Reference::open(&args.expected)?;
-    let (_, model) = load_model(&args.model)?;
+    let model = load_model(&open_files(&args.model)?)?;
     let difference = reference.compare(&*model)?;
     let near = difference.largest() <= args.tolerance;
     let mut out = std::io::stdout().lock();

@@ -24,7 +24,7 @@ impl<'a> Cursor<'a> {
     pub(super) fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let bytes = self.bytes[self.at..].get(..count).ok_or_else(|| {
             self.damaged(format!(
-                "truncated or damaged file: {count} bytes wanted at offset {}, {} left",
+                "truncated or damaged file, fetch it again: {count} bytes wanted at offset {}, {} left",
                 self.at,
                 self.remaining()
             ))
@@ -52,7 +52,9 @@ impl<'a> Cursor<'a> {
         let count = self.u64()?;
         let most = self.remaining() / least;
         usize::try_from(count).ok().filter(|&n| n <= most).ok_or_else(|| {
-            self.damaged(format!("truncated or damaged file: says it has {count} {things}, there is room for {most}"))
+            self.damaged(format!(
+                "truncated or damaged file, fetch it again: it says it has {count} {things}, there is room for {most}"
+            ))
         })
     }
 

@@ -1,0 +1,68 @@
+//! What the command line itself can get wrong.
+
+use crate::support::{oxmlx, run};
+
+/// Checked before the model is opened: this one does not exist.
+fn generate(args: &[&str]) -> crate::support::Ran {
+    run(["generate", "--model", "missing", "--prompt", "hi"].iter().chain(args))
+}
+
+#[test]
+fn sampling_out_of_range_is_named() {
+    for value in ["-1", "nan", "inf", "-inf", "1e99"] {
+        generate(&[&format!("--temp={value}")]).failed(&["temperature"]);
+    }
+    generate(&["--temp", "-1"]).failed(&["temperature", "-1"]);
+    for value in ["-0.1", "0", "1.5", "nan"] {
+        generate(&["--top-p", value]).failed(&["top-p"]);
+    }
+    for value in ["-0.1", "1.5", "nan"] {
+        generate(&["--min-p", value]).failed(&["min-p"]);
+    }
+    generate(&["--stop", ""]).failed(&["stop"]);
+    run(["chat", "--model", "missing", "--stop", ""]).failed(&["stop"]);
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_one_line() {
+    for flag in ["--max-tokens", "--top-k", "--seed", "--prefill-chunk"] {
+        for value in ["-1", "x", "1.5", "99999999999999999999"] {
+            generate(&[flag, value]).failed(&[flag, value]);
+        }
+    }
+    generate(&["--temp", "warm"]).failed(&["--temp", "warm"]);
+    for tolerance in ["-1", "nan", "inf", "x"] {
+        run(["verify", "a", "b", "--tolerance", tolerance]).failed(&["--tolerance"]);
+    }
+}
+
+#[test]
+fn unknown_and_missing_arguments_are_one_line() {
+    generate(&["--bogus"]).failed(&["--bogus", "--help"]);
+    generate(&["--max-token", "3"]).failed(&["--max-token", "'--max-tokens'"]);
+    generate(&["--raw", "--system", "x"]).failed(&["--raw", "--system"]);
+    run(["generate"]).failed(&["--model", "--prompt"]);
+    run(["generat"]).failed(&["generat", "'generate'"]);
+    run(["verify", "only"]).failed(&["EXPECTED"]);
+}
+
+#[test]
+fn help_and_version_end_well() {
+    assert_eq!(run(["--version"]).done(), concat!("oxmlx ", env!("CARGO_PKG_VERSION"), "\n"));
+    for args in [&["--help"][..], &["generate", "--help"], &["help", "chat"]] {
+        assert!(run(args).done().contains("Usage: oxmlx"));
+    }
+    let nothing = run([""; 0]);
+    assert_eq!((nothing.code, nothing.out.as_str()), (Some(2), ""));
+    assert!(nothing.err.contains("Usage: oxmlx <COMMAND>"));
+}
+
+#[cfg(unix)]
+#[test]
+fn argument_that_is_no_text_is_one_line() {
+    use std::os::unix::ffi::OsStrExt;
+    let prompt = std::ffi::OsStr::from_bytes(b"a\xffb");
+    let output = oxmlx(["generate", "--model", "missing", "--prompt"]).arg(prompt).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(output.stderr.iter().filter(|&&b| b == b'\n').count(), 1);
+}
