@@ -5,17 +5,26 @@
 use std::time::Instant;
 
 use half::{bf16, f16};
+use oxmlx_kernels::attention::{Attention, Mask, attention};
 use oxmlx_kernels::gemm::{Factors, gemm};
+use oxmlx_kernels::ops::{Norm, Rope, argmax, rms_norm, rope, silu_mul};
 use oxmlx_kernels::quant::{AffineShape, QuantMatrix, qmm};
-use oxmlx_kernels::{Floats, FloatsMut, Level, MatMut, MatRef, Pool};
+use oxmlx_kernels::{Floats, FloatsMut, Level, MatMut, MatRef, Pool, View4};
 
 fn main() {
     let filter = std::env::args().nth(1).unwrap_or_default();
     let threads = std::env::args().nth(2).and_then(|n| n.parse().ok()).unwrap_or(0);
     Pool::global().set_threads(threads);
     println!("{} threads, {:?}", Pool::global().threads(), Level::best());
-    for (name, section) in [("fork", fork as fn()), ("stream", stream), ("qmv", qmv), ("qmm", prefill), ("gemm", dense)]
-    {
+    for (name, section) in [
+        ("fork", fork as fn()),
+        ("stream", stream),
+        ("qmv", qmv),
+        ("qmm", prefill),
+        ("gemm", dense),
+        ("attention", attend),
+        ("ops", small),
+    ] {
         if filter.is_empty() || filter == name {
             section();
         }
@@ -115,6 +124,65 @@ fn dense() {
                 println!("gemm {name:4} {kind:7} {m:4} x {n} x {n}: {:8.1} us {flops:6.1} GF/s", time * 1e6);
             }
         }
+    }
+}
+
+fn attend() {
+    for (h, kh, d) in [(9, 3, 64), (32, 8, 128)] {
+        for (l, n) in [(1, 32), (1, 512), (1, 4096), (1, 16384), (64, 512), (512, 512), (512, 4096)] {
+            let half: Vec<f16> = (0..kh * n * d).map(|i| f16::from_f32((i % 13) as f32 * 0.1)).collect();
+            let full: Vec<f32> = half.iter().map(|x| x.to_f32()).collect();
+            let q = vec![0.1f32; h * l * d];
+            let mut y = vec![0.0f32; h * l * d];
+            for (name, kv, size) in [("f32", Floats::F32(&full), 4), ("f16", Floats::F16(&half), 2)] {
+                let q = View4::new(Floats::F32(&q), [1, h, l, d]).expect("sizes fit");
+                let kv = View4::new(kv, [1, kh, n, d]).expect("sizes fit");
+                let what = Attention::new(q, kv, kv, 0.1).and_then(|a| a.mask(Mask::Causal { window: None }));
+                let what = what.expect("sizes fit");
+                let time = best(if l == 1 { 300 } else { 10 }, |_| {
+                    attention(Level::best(), what, FloatsMut::F32(&mut y)).expect("sizes fit");
+                });
+                let bytes = (2 * kh * n * d * size) as f64;
+                let pairs = (0..l).map(|i| i + 1 + n - l).sum::<usize>();
+                println!(
+                    "attention {name} heads {h}/{kh} width {d} queries {l:4} keys {n:5}: {:9.1} us {:5.1} GB/s {:6.1} GF/s",
+                    time * 1e6,
+                    bytes / time / 1e9,
+                    (4 * pairs * h * d) as f64 / time / 1e9
+                );
+            }
+        }
+    }
+}
+
+fn small() {
+    let line = |name: &str, time: f64| println!("{name:40} {:9.2} us", time * 1e6);
+    for (m, n) in [(1, 576), (512, 576), (1, 2048), (512, 2048)] {
+        let x = vec![0.5f32; m * n];
+        let mut y = vec![0.0f32; m * n];
+        let weight = Some(Floats::F32(&x[..n]));
+        let norm = Norm { weight, bias: None, eps: 1e-5 };
+        let time = best(200, |_| {
+            let out = MatMut::new(FloatsMut::F32(&mut y), m, n).expect("sizes fit");
+            rms_norm(Level::best(), MatRef::new(Floats::F32(&x), m, n).expect("sizes fit"), norm, out).expect("fits");
+        });
+        line(&format!("rms_norm {m} x {n}"), time);
+        let time = best(200, |_| {
+            silu_mul(Level::best(), Floats::F32(&x), Floats::F32(&x), FloatsMut::F32(&mut y)).expect("sizes fit");
+        });
+        line(&format!("silu_mul {m} x {n}"), time);
+        let view = View4::new(Floats::F32(&x), [1, n / 64, m, 64]).expect("sizes fit");
+        let time = best(200, |_| {
+            rope(Level::best(), view, Rope::new(64, 1e5), &[100], FloatsMut::F32(&mut y)).expect("sizes fit");
+        });
+        line(&format!("rope {m} x {} heads of 64", n / 64), time);
+    }
+    let x: Vec<f32> = (0..151_936).map(|i| (i % 9973) as f32).collect();
+    for n in [49_152, 151_936] {
+        let time = best(200, |_| {
+            argmax(Level::best(), MatRef::new(Floats::F32(&x), 1, n).expect("sizes fit"), &mut [0]).expect("sizes fit");
+        });
+        line(&format!("argmax {n}"), time);
     }
 }
 

@@ -10,6 +10,8 @@ thread_local! {
 const KEEP: usize = 16 << 20;
 
 /// Runs `work` with `len` floats of any content, aligned to a cache line. Calls may nest.
+///
+/// `work` is compiled without a level's instructions: call it around [`Level::run`](crate::level::Level::run), not inside.
 pub(crate) fn with<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
     let mut buffer = SPARE.with(|spare| {
         let mut all = spare.take();

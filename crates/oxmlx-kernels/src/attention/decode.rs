@@ -50,7 +50,8 @@ pub(super) fn run<T: Float>(level: Level, what: &Attention<'_>, out: &mut [T]) {
             let start = (from + cut * plan.keys_a_cut).min(end);
             let stop = (start + plan.keys_a_cut).min(end);
             let part = Part { what, plan, batch: head / kv_heads, kv_head: head % kv_heads, keys: [start, stop] };
-            level.run(Visit { part, record: tile.row(0) });
+            let size = plan.rows * (plan.width + TILE) + TILE * (plan.width + plan.value_width);
+            scratch::with(size, |buffer| level.run(Visit { part, buffer, record: tile.row(0) }));
         });
         drop(tiles);
         let records = &*records;
@@ -59,7 +60,9 @@ pub(super) fn run<T: Float>(level: Level, what: &Attention<'_>, out: &mut [T]) {
         Pool::global().parallel(rows.count().div_ceil(step), |t| {
             for i in t * step..((t + 1) * step).min(rows.count()) {
                 let Some(mut row) = rows.claim(i) else { continue };
-                level.run(Merge { what, plan, records, index: i, out: row.row(0) });
+                scratch::with(plan.value_width, |sum| {
+                    level.run(Merge { what, plan, records, index: i, sum, out: row.row(0) });
+                });
             }
         });
     });
@@ -78,6 +81,8 @@ struct Part<'a> {
 
 struct Visit<'a> {
     part: Part<'a>,
+    /// Room for queries, scores, and a tile of keys and of values.
+    buffer: &'a mut [f32],
     /// `[rows][HEAD + value_width]`.
     record: &'a mut [f32],
 }
@@ -90,60 +95,57 @@ impl Work for Visit<'_> {
         let Part { what, plan, batch, kv_head, keys } = self.part;
         let Plan { rows, width, value_width, .. } = plan;
         let queries = what.q.shape[2];
-        let size = rows * (width + TILE) + TILE * (width + value_width);
-        scratch::with(size, |buffer| {
-            let (q, rest) = buffer.split_at_mut(rows * width);
-            let (scores, rest) = rest.split_at_mut(rows * TILE);
-            let (k_tile, v_tile) = rest.split_at_mut(TILE * width);
-            let head = |r: usize| kv_head * what.group() + r / queries;
-            for (r, q) in q.chunks_exact_mut(width).enumerate() {
-                let plane = what.q.plane(batch, head(r));
-                copy_rows(s, &plane, r % queries, q, width);
-                q.iter_mut().for_each(|x| *x *= what.scale);
-            }
-            self.record.fill(0.0);
-            for record in self.record.chunks_exact_mut(HEAD + value_width) {
-                record[0] = f32::NEG_INFINITY;
-            }
-            let (k, v) = (what.k.plane(batch, kv_head), what.v.plane(batch, kv_head));
-            for from in (keys[0]..keys[1]).step_by(TILE) {
-                let count = TILE.min(keys[1] - from);
-                let whole = count.next_multiple_of(4);
-                copy_rows(s, &k, from, &mut k_tile[..count * width], width);
-                k_tile[count * width..whole * width].fill(0.0);
-                each_rows(rows, |first, n| {
-                    let (q, scores) = (&q[first * width..], &mut scores[first * TILE..]);
-                    let keys = &k_tile[..whole * width];
-                    match n {
-                        4 => score::<S, 4>(s, q, keys, width, scores),
-                        3 => score::<S, 3>(s, q, keys, width, scores),
-                        2 => score::<S, 2>(s, q, keys, width, scores),
-                        _ => score::<S, 1>(s, q, keys, width, scores),
-                    }
-                });
-                for (r, record) in self.record.chunks_exact_mut(HEAD + value_width).enumerate() {
-                    let scores = &mut scores[r * TILE..][..count];
-                    what.mask.apply(what.row_at(batch, head(r), r % queries), from, scores);
-                    let mut state = Running { max: record[0], sum: record[1] };
-                    let keep = state.take(s, scores);
-                    (record[0], record[1]) = (state.max, state.sum);
-                    if keep != 1.0 {
-                        record[HEAD..].iter_mut().for_each(|y| *y *= keep);
-                    }
+        let (q, rest) = self.buffer.split_at_mut(rows * width);
+        let (scores, rest) = rest.split_at_mut(rows * TILE);
+        let (k_tile, v_tile) = rest.split_at_mut(TILE * width);
+        let head = |r: usize| kv_head * what.group() + r / queries;
+        for (r, q) in q.chunks_exact_mut(width).enumerate() {
+            let plane = what.q.plane(batch, head(r));
+            copy_rows(s, &plane, r % queries, q, width);
+            q.iter_mut().for_each(|x| *x *= what.scale);
+        }
+        self.record.fill(0.0);
+        for record in self.record.chunks_exact_mut(HEAD + value_width) {
+            record[0] = f32::NEG_INFINITY;
+        }
+        let (k, v) = (what.k.plane(batch, kv_head), what.v.plane(batch, kv_head));
+        for from in (keys[0]..keys[1]).step_by(TILE) {
+            let count = TILE.min(keys[1] - from);
+            let whole = count.next_multiple_of(4);
+            copy_rows(s, &k, from, &mut k_tile[..count * width], width);
+            k_tile[count * width..whole * width].fill(0.0);
+            each_rows(rows, |first, n| {
+                let (q, scores) = (&q[first * width..], &mut scores[first * TILE..]);
+                let keys = &k_tile[..whole * width];
+                match n {
+                    4 => score::<S, 4>(s, q, keys, width, scores),
+                    3 => score::<S, 3>(s, q, keys, width, scores),
+                    2 => score::<S, 2>(s, q, keys, width, scores),
+                    _ => score::<S, 1>(s, q, keys, width, scores),
                 }
-                copy_rows(s, &v, from, &mut v_tile[..count * value_width], value_width);
-                let v_tile = &v_tile[..count * value_width];
-                each_rows(rows, |first, n| {
-                    let (scores, record) = (&scores[first * TILE..], &mut self.record[first * (HEAD + value_width)..]);
-                    match n {
-                        4 => gather::<S, 4>(s, scores, v_tile, value_width, record),
-                        3 => gather::<S, 3>(s, scores, v_tile, value_width, record),
-                        2 => gather::<S, 2>(s, scores, v_tile, value_width, record),
-                        _ => gather::<S, 1>(s, scores, v_tile, value_width, record),
-                    }
-                });
+            });
+            for (r, record) in self.record.chunks_exact_mut(HEAD + value_width).enumerate() {
+                let scores = &mut scores[r * TILE..][..count];
+                what.mask.apply(what.row_at(batch, head(r), r % queries), from, scores);
+                let mut state = Running { max: record[0], sum: record[1] };
+                let keep = state.take(s, scores);
+                (record[0], record[1]) = (state.max, state.sum);
+                if keep != 1.0 {
+                    record[HEAD..].iter_mut().for_each(|y| *y *= keep);
+                }
             }
-        });
+            copy_rows(s, &v, from, &mut v_tile[..count * value_width], value_width);
+            let v_tile = &v_tile[..count * value_width];
+            each_rows(rows, |first, n| {
+                let (scores, record) = (&scores[first * TILE..], &mut self.record[first * (HEAD + value_width)..]);
+                match n {
+                    4 => gather::<S, 4>(s, scores, v_tile, value_width, record),
+                    3 => gather::<S, 3>(s, scores, v_tile, value_width, record),
+                    2 => gather::<S, 2>(s, scores, v_tile, value_width, record),
+                    _ => gather::<S, 1>(s, scores, v_tile, value_width, record),
+                }
+            });
+        }
     }
 }
 
@@ -243,6 +245,7 @@ struct Merge<'a, T> {
     records: &'a [f32],
     /// Row of the output.
     index: usize,
+    sum: &'a mut [f32],
     out: &'a mut [T],
 }
 
@@ -258,19 +261,18 @@ impl<T: Float> Work for Merge<'_, T> {
         let pitch = HEAD + value_width;
         let first = (batch * (heads / group) + head / group) * cuts;
         let row = head % group * queries + query;
-        scratch::with(value_width, |sum| {
-            sum.fill(0.0);
-            let mut state = Running::EMPTY;
-            for part in 0..cuts {
-                let record = &self.records[((first + part) * rows + row) * pitch..][..pitch];
-                let factors = state.join(Running { max: record[0], sum: record[1] });
-                for (y, x) in sum.iter_mut().zip(&record[HEAD..]) {
-                    *y = *y * factors[0] + x * factors[1];
-                }
+        let sum = self.sum;
+        sum.fill(0.0);
+        let mut state = Running::EMPTY;
+        for part in 0..cuts {
+            let record = &self.records[((first + part) * rows + row) * pitch..][..pitch];
+            let factors = state.join(Running { max: record[0], sum: record[1] });
+            for (y, x) in sum.iter_mut().zip(&record[HEAD..]) {
+                *y = *y * factors[0] + x * factors[1];
             }
-            let sum = &mut sum[..self.out.len()];
-            self.what.finish(s, self.what.row_at(batch, head, query), state, sum);
-            narrow(s, sum, self.out);
-        });
+        }
+        let sum = &mut sum[..self.out.len()];
+        self.what.finish(s, self.what.row_at(batch, head, query), state, sum);
+        narrow(s, sum, self.out);
     }
 }
