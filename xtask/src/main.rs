@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+mod bench;
 mod codegen;
 mod demo;
 mod dist;
@@ -49,6 +50,12 @@ const COMMANDS: &[Command] = &[
         summary: "make a folder with the binary and its libraries",
         help: dist::HELP,
         run: dist::run,
+    },
+    Command {
+        name: "bench",
+        summary: "measure oxmlx beside mlx-lm and llama.cpp",
+        help: bench::command::HELP,
+        run: bench::command::run,
     },
 ];
 

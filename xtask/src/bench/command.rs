@@ -1,0 +1,92 @@
+//! The command: which bench, and its rounds.
+
+use crate::error::Error;
+use crate::{setup, tree};
+
+use super::environment::Environment;
+use super::options::Options;
+use super::peers::{Peer, Prompt};
+use super::report::Report;
+
+pub(crate) const HELP: &str = "\
+Usage: cargo xtask bench compare [OPTION ...]
+       cargo xtask bench node [--json]
+
+compare: builds oxmlx in release mode and runs it beside Python mlx-lm, in turns, on the demo's model, the same
+prompt tokens and the same processors; prints the medians of prefill and decode, tokens a second, and the ratios
+of the medians. It makes its own Python environment in the cache folder, once.
+
+  --prompt-tokens N   tokens of the prompt (default 64)
+  --tokens N          tokens of the answer, 2 or more (default 32)
+  --rounds N          rounds; each runs every program once (default 3)
+  --threads N         processors each program may use (default: all)
+  --llama-cpp         llama.cpp too; the first time it is compiled, which takes minutes
+  --oxmlx PATH        this binary instead of building one
+  --json              print one JSON object with every run
+
+node: the bench of building and dropping one add node, against the same in C++.
+
+  --json              print one JSON object
+";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
+    match arguments.split_first() {
+        Some((which, rest)) if which == "compare" => compare(&Options::parse(rest)?),
+        Some((which, rest)) if which == "node" => node(rest),
+        Some(_) => Error::unexpected(arguments),
+        None => Err(Error::Usage("which bench: compare or node; --help tells more".to_owned())),
+    }
+}
+
+fn compare(options: &Options) -> Result<(), Error> {
+    if options.oxmlx.is_none() {
+        tree::compiler()?;
+    }
+    let ready = setup::ready(true)?;
+    let model = ready.model.unwrap_or_default();
+    let python = Environment::ready(options.llama_cpp)?;
+    let oxmlx = match &options.oxmlx {
+        Some(binary) => binary.clone(),
+        None => {
+            tree::run("cargo build", &mut tree::cargo(&["build", "--release", "--locked", "--package", "oxmlx-cli"]))?;
+            tree::target().join("release").join("oxmlx")
+        }
+    };
+    let prompt = Prompt::make(&python, &model, options.prompt_tokens)?;
+    let mut peers = vec![Peer::Oxmlx(oxmlx), Peer::MlxLm];
+    if options.llama_cpp {
+        peers.push(Peer::LlamaCpp);
+    }
+
+    let mut report = Report::new(options, &peers);
+    for round in 1..=options.rounds {
+        // The order turns, so that no program always follows the same one.
+        for turn in 0..peers.len() {
+            let which = (round - 1 + turn) % peers.len();
+            let run = peers[which].run(&python, &model, &prompt, options)?;
+            eprintln!(
+                "round {round}/{}: {:<9} prefill {:8.1}/s, decode {:8.1}/s",
+                options.rounds,
+                peers[which].name(),
+                run.prefill_tps,
+                run.decode_tps
+            );
+            report.add(which, run);
+        }
+    }
+    if options.json {
+        println!("{}", report.json());
+    } else {
+        print!("{}", report.table());
+    }
+    Ok(())
+}
+
+fn node(arguments: &[String]) -> Result<(), Error> {
+    let (json, rest): (Vec<String>, Vec<String>) = arguments.iter().cloned().partition(|word| word == "--json");
+    Error::unexpected(&rest)?;
+    tree::compiler()?;
+    setup::ready(false)?;
+    let mut bench = tree::cargo(&["bench", "--locked", "--package", "oxmlx", "--bench", "node", "--"]);
+    tree::run("cargo bench", bench.args(json))
+}
