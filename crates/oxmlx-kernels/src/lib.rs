@@ -3,6 +3,7 @@
 pub mod attention;
 mod dtype;
 mod error;
+pub mod fused;
 pub mod gemm;
 mod level;
 mod math;

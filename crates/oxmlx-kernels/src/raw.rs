@@ -1,8 +1,9 @@
-//! Shared writing: a matrix cut into tiles, each of which one task may claim and write.
+//! Shared writing: a matrix cut into tiles, each of which one task may claim and write; once all tiles are given back,
+//! everyone may read.
 #![allow(unsafe_code, reason = "tiles of one slice interleave in memory, which slices cannot express")]
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A row-major matrix cut into tiles of at most `step` rows and columns; tile `i` is row block `i / across`, column block
 /// `i % across`.
@@ -12,12 +13,19 @@ pub(crate) struct Tiles<'a, T> {
     stride: usize,
     step: [usize; 2],
     claimed: Vec<AtomicU64>,
+    /// Tiles that are out, and above them whether the matrix may be read.
+    open: AtomicUsize,
+    len: usize,
     owner: PhantomData<&'a mut [T]>,
 }
 
+/// Set in `Tiles::open` for good by the first reader; no tile is handed out after.
+const SEALED: usize = 1 << (usize::BITS - 1);
+
 // SAFETY: tiles are disjoint and each is handed out once (`claim`), so threads that share a `Tiles` write different
-// elements; `T: Send` because an element is then written, and may be dropped, by another thread than its owner.
-unsafe impl<T: Send> Sync for Tiles<'_, T> {}
+// elements; `T: Send` because an element is then written, and may be dropped, by another thread than its owner, and `T: Sync`
+// because `read` shares them. `read` succeeds only when no tile is out or will be.
+unsafe impl<T: Send + Sync> Sync for Tiles<'_, T> {}
 
 impl<'a, T> Tiles<'a, T> {
     /// Cuts `shape[0]` rows, `stride` apart, of `shape[1]` elements each. What does not fit into `data` is cut off.
@@ -34,7 +42,8 @@ impl<'a, T> Tiles<'a, T> {
         let step = step.map(|n| n.max(1));
         let count = shape[0].div_ceil(step[0]) * shape[1].div_ceil(step[1]);
         let claimed = (0..count.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        Self { data: data.as_mut_ptr(), shape, stride, step, claimed, owner: PhantomData }
+        let (len, open) = (data.len(), AtomicUsize::new(0));
+        Self { data: data.as_mut_ptr(), shape, stride, step, claimed, open, len, owner: PhantomData }
     }
 
     pub(crate) fn across(&self) -> usize {
@@ -45,11 +54,12 @@ impl<'a, T> Tiles<'a, T> {
         self.shape[0].div_ceil(self.step[0]) * self.across()
     }
 
-    /// The tile, unless it does not exist or has been claimed before.
-    pub(crate) fn claim(&self, index: usize) -> Option<Tile<'a, T>> {
+    /// The tile, unless it does not exist, has been claimed before, or the matrix has been read.
+    pub(crate) fn claim(&self, index: usize) -> Option<Tile<'_, T>> {
         if index >= self.count() {
             return None;
         }
+        let open = Open::enter(&self.open)?;
         let bit = 1 << (index % 64);
         if self.claimed.get(index / 64)?.fetch_or(bit, Ordering::Relaxed) & bit != 0 {
             return None;
@@ -57,7 +67,34 @@ impl<'a, T> Tiles<'a, T> {
         let (row, col) = (index / self.across() * self.step[0], index % self.across() * self.step[1]);
         let shape = [self.step[0].min(self.shape[0] - row), self.step[1].min(self.shape[1] - col)];
         let data = self.data.wrapping_add(row * self.stride + col);
-        Some(Tile { data, origin: [row, col], shape, stride: self.stride, owner: PhantomData })
+        Some(Tile { data, origin: [row, col], shape, stride: self.stride, _open: open, owner: PhantomData })
+    }
+
+    /// The whole slice, unless a tile is still out. From then on no tile can be claimed.
+    pub(crate) fn read(&self) -> Option<&[T]> {
+        if self.open.fetch_or(SEALED, Ordering::AcqRel) & !SEALED != 0 {
+            return None;
+        }
+        // SAFETY: the pointer and the length are those of the slice that `self` borrows mutably. No tile is out (the count was
+        // zero, and the giving back of each happened before), and none will be, since `claim` refuses once sealed.
+        Some(unsafe { std::slice::from_raw_parts(self.data, self.len) })
+    }
+}
+
+/// Counts a tile for as long as it is out.
+struct Open<'a>(&'a AtomicUsize);
+
+impl<'a> Open<'a> {
+    fn enter(open: &'a AtomicUsize) -> Option<Self> {
+        let before = open.fetch_add(1, Ordering::AcqRel);
+        let entered = Self(open);
+        (before & SEALED == 0).then_some(entered)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -67,6 +104,7 @@ pub(crate) struct Tile<'a, T> {
     origin: [usize; 2],
     shape: [usize; 2],
     stride: usize,
+    _open: Open<'a>,
     owner: PhantomData<&'a mut [T]>,
 }
 
@@ -112,6 +150,21 @@ mod tests {
         for (i, &y) in x.iter().enumerate() {
             assert_eq!(y, u32::from(i % 9 < 7), "element {i}");
         }
+    }
+
+    #[test]
+    fn reading_waits_for_all_tiles_and_ends_the_handing_out() {
+        let mut x = vec![0u32; 12];
+        let tiles = Tiles::new(&mut x, [3, 4], 4, [1, 4]);
+        let mut tile = tiles.claim(1).expect("first claim");
+        tile.row(0).fill(7);
+        drop(tile);
+        assert_eq!(tiles.read().expect("no tile is out"), [0, 0, 0, 0, 7, 7, 7, 7, 0, 0, 0, 0]);
+        assert!(tiles.claim(0).is_none(), "readers may hold the slice");
+        drop(tiles);
+        let tiles = Tiles::new(&mut x, [3, 4], 4, [1, 4]);
+        let tile = tiles.claim(0);
+        assert!(tile.is_some() && tiles.read().is_none());
     }
 
     #[test]

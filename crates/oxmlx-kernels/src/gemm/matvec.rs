@@ -87,17 +87,18 @@ impl Work for Copy<'_> {
 }
 
 /// `n` columns of a product from column `from` on. `w` holds either the columns (`stride` apart) or the rows of the matrix.
-struct Side<'a, T> {
-    w: &'a [T],
-    stride: usize,
-    from: usize,
-    x: &'a [f32],
-    k: usize,
-    sums: &'a mut [f32],
-    n: usize,
+pub(crate) struct Side<'a, T> {
+    pub(crate) w: &'a [T],
+    pub(crate) stride: usize,
+    pub(crate) from: usize,
+    pub(crate) x: &'a [f32],
+    pub(crate) k: usize,
+    pub(crate) sums: &'a mut [f32],
+    pub(crate) n: usize,
 }
 
-fn dots<T: Float>(level: Level, side: Side<'_, T>, padded: usize) {
+/// Products with `padded` (1, 2, 4 or 8) rows of `x`.
+pub(crate) fn dots<T: Float>(level: Level, side: Side<'_, T>, padded: usize) {
     match padded {
         1 => level.run(Dots::<T, 4, 1>(side)),
         2 => level.run(Dots::<T, 4, 2>(side)),

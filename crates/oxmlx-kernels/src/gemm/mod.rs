@@ -17,6 +17,7 @@ use crate::raw::{Tile, Tiles};
 use crate::scratch;
 use crate::simd::Simd;
 
+pub(crate) use matvec::{Side, dots};
 pub(crate) use pack::{PackLanes, Rows};
 pub(crate) use tile::{Block, DEPTH, STRIDE};
 

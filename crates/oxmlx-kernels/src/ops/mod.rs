@@ -10,7 +10,8 @@ pub use argmax::argmax;
 pub use norm::{Norm, layer_norm, rms_norm, softmax};
 pub use rope::{Rope, rope};
 
-pub(crate) use norm::{exp_row, largest};
+pub(crate) use activation::gated;
+pub(crate) use norm::{exp_row, largest, normalize, rms_scale};
 
 /// Elements below which a kernel stays on its caller's thread.
 pub(crate) const SMALL: usize = 16 << 10;

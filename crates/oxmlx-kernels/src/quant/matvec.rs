@@ -18,10 +18,10 @@ const AHEAD: usize = 4096;
 /// Rows of activations as the unpacked weights want them: f32, in the order of a block, padded with zeros to 1, 2, 4 or 8.
 #[derive(Clone, Copy)]
 pub(crate) struct Prepared<'a> {
-    data: &'a [f32],
-    cols: usize,
+    pub(crate) data: &'a [f32],
+    pub(crate) cols: usize,
     /// 1, 2, 4 or 8.
-    padded: usize,
+    pub(crate) padded: usize,
 }
 
 impl<'a> Prepared<'a> {

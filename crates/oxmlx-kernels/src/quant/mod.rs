@@ -8,7 +8,7 @@ use crate::error::{Check, ShapeError};
 use crate::level::Work;
 use crate::simd::{BLOCK, Simd, e4m3, e8m0, format};
 
-pub(crate) use matvec::{Prepared, product_rows, reorder};
+pub(crate) use matvec::{MAX_ROWS, Prepared, product_rows, reorder};
 pub use qmm::qmm;
 
 /// Shape and packing of an affine quantized matrix: `w = scale * q + bias`.
