@@ -31,13 +31,8 @@ impl<'a, T> Tiles<'a, T> {
     /// Cuts `shape[0]` rows, `stride` apart, of `shape[1]` elements each. What does not fit into `data` is cut off.
     pub(crate) fn new(data: &'a mut [T], shape: [usize; 2], stride: usize, step: [usize; 2]) -> Self {
         let cols = if shape[0] > 1 { shape[1].min(stride) } else { shape[1] }.min(data.len());
-        let fit = if cols == 0 {
-            0
-        } else if stride == 0 {
-            1
-        } else {
-            (data.len() - cols) / stride + 1
-        };
+        let more = (data.len() - cols).checked_div(stride).unwrap_or(0);
+        let fit = if cols == 0 { 0 } else { more + 1 };
         let shape = [shape[0].min(fit), cols];
         let step = step.map(|n| n.max(1));
         let count = shape[0].div_ceil(step[0]) * shape[1].div_ceil(step[1]);

@@ -204,7 +204,6 @@ impl<T: Float, const M: usize> Work for Axpys<'_, T, M> {
 
 /// `sums[m] += x[m][0..R] @ w[0..R]`.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "an inlined inner loop")]
 fn add_rows<S: Simd, T: Float, const R: usize, const M: usize>(
     s: S,
     w: &[T],

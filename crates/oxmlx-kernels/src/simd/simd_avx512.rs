@@ -173,9 +173,9 @@ fn store_bf16(v: __m512, to: &mut [bf16]) {
     let rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
     let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x40_0000));
     let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(v, v);
-    let half = _mm512_srli_epi32::<16>(_mm512_mask_mov_epi32(rounded, nan, quiet));
+    let half = _mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(_mm512_mask_mov_epi32(rounded, nan, quiet)));
     // SAFETY: the array has the 32 bytes that are written; no alignment is asked for.
-    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtepi32_epi16(half)) }
+    unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), half) }
 }
 
 /// Four sums with one shuffle tree instead of four.
