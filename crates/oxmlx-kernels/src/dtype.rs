@@ -26,6 +26,23 @@ pub enum FloatsMut<'a> {
     Bf16(&'a mut [bf16]),
 }
 
+macro_rules! wrap {
+    ($($t:ty => $kind:ident),*) => {$(
+        impl<'a> From<&'a [$t]> for Floats<'a> {
+            fn from(x: &'a [$t]) -> Self {
+                Self::$kind(x)
+            }
+        }
+
+        impl<'a> From<&'a mut [$t]> for FloatsMut<'a> {
+            fn from(x: &'a mut [$t]) -> Self {
+                Self::$kind(x)
+            }
+        }
+    )*};
+}
+wrap!(f32 => F32, f16 => F16, bf16 => Bf16);
+
 /// Runs the body with the slice inside a [`Floats`] or [`FloatsMut`], whatever its type.
 macro_rules! each_float {
     ($kind:ident, $value:expr, $slice:ident => $body:expr) => {

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Buffer, DTYPES, Dtype, Random, assert_sums};
-use oxmlx_kernels::quant::{AffineShape, FpMode, QuantMatrix, qmm};
+use oxmlx_kernels::quant::{AffineShape, FpMode, Gather, QuantMatrix, gather_qmm, qmm, qmm_plain};
 use oxmlx_kernels::{Level, MatMut, MatRef, reference};
 
 const BOUND: f64 = 1e-6;
@@ -105,6 +105,86 @@ fn float_modes_match_f64() {
             }
         }
     }
+}
+
+#[test]
+fn untransposed_products_match_f64() {
+    let mut random = Random(8);
+    for level in Level::available() {
+        for bits in [2, 3, 4, 5, 6, 8] {
+            for (k, n, group) in [(1, 32, 32), (37, 384, 128), (66, 576, 64)] {
+                let w = Affine::new(&mut random, Dtype::F16, AffineShape { rows: k, cols: n, bits, group });
+                let weights = w.weights();
+                for m in [0, 1, 3, 11, 40] {
+                    for y_type in DTYPES {
+                        let x = random.buffer(Dtype::F32, m * k);
+                        let mut y = Buffer::of(y_type, &vec![9.0; m * n]);
+                        let out = MatMut::new(y.view_mut(), m, n).unwrap();
+                        qmm_plain(level, MatRef::new(x.view(), m, k).unwrap(), &w.matrix(), out).unwrap();
+                        let want = reference::qmm_plain(&x.to_f64(), &weights, [m, k, n]);
+                        assert_sums(&y.to_f64(), &want, y_type, BOUND, &format!("{level:?} {bits} [{m}, {k}, {n}]"));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn gathered_products_match_f64() {
+    let mut random = Random(9);
+    let (matrices, n, k) = (5, 128, 64);
+    for level in Level::available() {
+        for transpose in [true, false] {
+            let [rows_each, cols] = if transpose { [n, k] } else { [k, n] };
+            let shape = AffineShape { rows: matrices * rows_each, cols, bits: 4, group: 32 };
+            let w = Affine::new(&mut random, Dtype::F16, shape);
+            let weights = w.weights();
+            for (blocks, rows, picks) in [(1, 1, 4), (6, 1, 12), (3, 2, 9), (70, 1, 140), (2, 3, 0)] {
+                let x = random.buffer(Dtype::F32, blocks * rows * k);
+                let lhs: Vec<u32> = (0..picks).map(|i| i as u32 * 7 % blocks as u32).collect();
+                let rhs: Vec<u32> = (0..picks).map(|_| random.bits() as u32 % matrices as u32).collect();
+                let mut y = Buffer::of(Dtype::F32, &vec![9.0; picks * rows * n]);
+                let gather = Gather { matrices, rows, lhs: &lhs, rhs: &rhs, transpose };
+                let x_ref = MatRef::new(x.view(), blocks * rows, k).unwrap();
+                let out = MatMut::new(y.view_mut(), picks * rows, n).unwrap();
+                gather_qmm(level, x_ref, &w.matrix(), gather, out).unwrap();
+                let x = x.to_f64();
+                let want: Vec<_> = lhs
+                    .iter()
+                    .zip(&rhs)
+                    .flat_map(|(&l, &r)| {
+                        let x = &x[l as usize * rows * k..][..rows * k];
+                        let w = &weights[r as usize * n * k..][..n * k];
+                        if transpose {
+                            reference::qmm(x, w, [rows, k, n])
+                        } else {
+                            reference::qmm_plain(x, w, [rows, k, n])
+                        }
+                    })
+                    .collect();
+                assert_sums(&y.to_f64(), &want, Dtype::F32, BOUND, &format!("{level:?} {transpose} {blocks} {picks}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn gathering_past_the_end_is_refused() {
+    let mut random = Random(10);
+    let w = Affine::new(&mut random, Dtype::F32, AffineShape { rows: 6, cols: 32, bits: 4, group: 32 });
+    let x = random.buffer(Dtype::F32, 64);
+    let mut y = Buffer::of(Dtype::F32, &[0.0; 3]);
+    let mut run = |lhs: &[u32], rhs: &[u32], matrices| {
+        let gather = Gather { matrices, rows: 1, lhs, rhs, transpose: true };
+        let (x, out) = (MatRef::new(x.view(), 2, 32).unwrap(), MatMut::new(y.view_mut(), 1, 3).unwrap());
+        gather_qmm(Level::best(), x, &w.matrix(), gather, out).map_err(|e| e.what())
+    };
+    assert_eq!(run(&[1], &[1], 2), Ok(()));
+    assert_eq!(run(&[2], &[1], 2), Err("end of a block of x"));
+    assert_eq!(run(&[1], &[2], 2), Err("matrix index"));
+    assert_eq!(run(&[1], &[0], 0), Err("rows of w"));
+    assert_eq!(run(&[1], &[], 2), Err("length of rhs indices"));
 }
 
 #[test]

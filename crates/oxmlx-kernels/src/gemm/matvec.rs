@@ -71,15 +71,12 @@ impl Work for Copy<'_> {
         let (rows, rest) = self.to.split_at_mut(a.rows * a.cols);
         rest.fill(0.0);
         for (r, to) in rows.chunks_exact_mut(a.cols.max(1)).enumerate() {
+            let start = r * a.row_stride;
             each_float!(Floats, a.data, x => {
-                let x = &x[r * a.row_stride..];
                 if a.col_stride == 1 {
-                    widen(s, x, to);
+                    widen(s, &x[start..], to);
                 } else {
-                    to.iter_mut().zip(x.iter().step_by(a.col_stride.max(1))).for_each(|(y, x)| *y = x.to_f32());
-                    if a.col_stride == 0 {
-                        to.fill(x[0].to_f32());
-                    }
+                    to.iter_mut().enumerate().for_each(|(i, y)| *y = x[start + i * a.col_stride].to_f32());
                 }
             });
         }

@@ -18,7 +18,7 @@ use crate::scratch;
 use crate::simd::Simd;
 
 pub(crate) use matvec::{Side, dots};
-pub(crate) use pack::{PackLanes, Rows};
+pub(crate) use pack::{PackLanes, Rows, dequant_row};
 pub(crate) use tile::{Block, DEPTH, STRIDE};
 
 /// Factors of a product: `out = alpha * a @ b + beta * out`.

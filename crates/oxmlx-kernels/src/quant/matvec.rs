@@ -45,7 +45,7 @@ impl<'a> Prepared<'a> {
             let row = &mut data[m * x.cols..(m + 1) * x.cols];
             if m < rows {
                 let start = (first + m) * x.row_stride;
-                level.run(CopyRow { from: x.data, start, stride: x.col_stride, format, to: row });
+                level.run(CopyRow { from: x.data, start, stride: x.col_stride, format: Some(format), to: row });
             } else {
                 row.fill(0.0);
             }
@@ -59,7 +59,8 @@ pub(crate) struct CopyRow<'a> {
     pub(crate) from: Floats<'a>,
     pub(crate) start: usize,
     pub(crate) stride: usize,
-    pub(crate) format: u8,
+    /// In whose order, if in any.
+    pub(crate) format: Option<u8>,
     pub(crate) to: &'a mut [f32],
 }
 
@@ -72,12 +73,14 @@ impl Work for CopyRow<'_> {
             self.from.widen(s, self.start, self.to);
         } else {
             each_float!(Floats, self.from, x => {
-                for (y, x) in self.to.iter_mut().zip(x[self.start..].iter().step_by(self.stride)) {
-                    *y = x.to_f32();
+                for (i, y) in self.to.iter_mut().enumerate() {
+                    *y = x[self.start + i * self.stride].to_f32();
                 }
             });
         }
-        reorder(s, self.format, self.to);
+        if let Some(format) = self.format {
+            reorder(s, format, self.to);
+        }
     }
 }
 

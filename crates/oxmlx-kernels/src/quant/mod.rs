@@ -1,6 +1,8 @@
 //! Quantized matrices in MLX's layout, and the products with them.
 
+mod gather;
 mod matvec;
+mod plain;
 mod qmm;
 
 use crate::dtype::Floats;
@@ -8,7 +10,9 @@ use crate::error::{Check, ShapeError};
 use crate::level::Work;
 use crate::simd::{BLOCK, Simd, e4m3, e8m0, format};
 
+pub use gather::{Gather, gather_qmm};
 pub(crate) use matvec::{MAX_ROWS, Prepared, product_rows, reorder};
+pub use plain::qmm_plain;
 pub use qmm::qmm;
 
 /// Shape and packing of an affine quantized matrix: `w = scale * q + bias`.
