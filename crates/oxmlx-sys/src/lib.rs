@@ -17,12 +17,15 @@ pub mod bench;
 pub mod build_info;
 pub mod call;
 pub mod closure;
+pub mod compiled;
 mod exception;
+pub mod export;
 pub mod generated;
 pub mod kernel;
 pub mod lock;
 pub mod runtime;
 pub mod trace;
+pub mod transforms;
 pub mod types;
 
 pub use array::Array;

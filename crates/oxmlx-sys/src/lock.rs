@@ -10,6 +10,7 @@
 //!   this very kernel) nor enter MLX. Entering is an error there, and a dropped handle is put aside until the next entry.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
 
@@ -20,6 +21,9 @@ static LOCK: ReentrantMutex<()> = ReentrantMutex::new(());
 
 /// Handles that were dropped on a worker thread and wait for an entry to free them.
 static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
+
+/// Whether [`ORPHANS`] may hold some: a plain load tells every entry, where asking the mutex would cost it two atomic exchanges.
+static ANY_ORPHANS: AtomicBool = AtomicBool::new(false);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -88,16 +92,21 @@ fn with_role<T>(role: Role, f: impl FnOnce() -> T) -> T {
 /// Puts a handle aside that was dropped where MLX must not be entered.
 pub(crate) fn put_aside(orphan: Orphan) {
     ORPHANS.lock().push(orphan);
+    ANY_ORPHANS.store(true, Ordering::Release);
 }
 
 /// Frees what worker threads put aside. Called under the lock.
+#[inline]
 fn free_orphans() {
-    // The common case is one uncontended read of an empty list: try_lock, so that a worker that is pushing is never waited for.
-    let Some(mut list) = ORPHANS.try_lock() else { return };
-    if list.is_empty() {
-        return;
+    if ANY_ORPHANS.load(Ordering::Relaxed) {
+        take_orphans();
     }
-    let orphans = std::mem::take(&mut *list);
-    drop(list);
+}
+
+#[cold]
+fn take_orphans() {
+    // Taken before the list is, so that one that is put aside meanwhile is seen by the next entry.
+    ANY_ORPHANS.store(false, Ordering::Release);
+    let orphans = std::mem::take(&mut *ORPHANS.lock());
     drop(orphans);
 }

@@ -7,6 +7,7 @@ use std::cell::Cell;
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static EXPORTS: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Whether a transform's closure is running on this thread.
@@ -24,6 +25,25 @@ pub fn enter<T>(f: impl FnOnce() -> T) -> T {
         }
     }
     DEPTH.set(DEPTH.get() + 1);
+    let _leave = Leave;
+    f()
+}
+
+/// Whether a function is being exported on this thread: a node of our own can't be written to a file then.
+#[inline]
+pub fn is_exporting() -> bool {
+    EXPORTS.get() > 0
+}
+
+/// Runs `f` as an export.
+pub fn enter_export<T>(f: impl FnOnce() -> T) -> T {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            EXPORTS.set(EXPORTS.get() - 1);
+        }
+    }
+    EXPORTS.set(EXPORTS.get() + 1);
     let _leave = Leave;
     f()
 }

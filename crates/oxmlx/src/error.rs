@@ -12,7 +12,7 @@ use oxmlx_sys::{Exception, ExceptionKind};
 use crate::Dtype;
 
 /// The result of every fallible operation of this crate.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What kind of error it is.
 ///

@@ -3,7 +3,7 @@
 use oxmlx_sys::generated::fast as raw;
 use oxmlx_sys::types::MaskMode;
 
-use crate::{Array, Error, ErrorKind, Result};
+use crate::{Array, Error, ErrorKind, Result, cpu, ops};
 
 /// `x` divided by the root of the mean square of its last axis, times `weight`.
 ///
@@ -24,6 +24,11 @@ use crate::{Array, Error, ErrorKind, Result};
 /// # Source
 /// C++ `mlx::core::fast::rms_norm` (`mlx/fast.h`); Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
 pub fn rms_norm(x: &Array, weight: Option<&Array>, eps: f32) -> Result<Array> {
+    cpu::rms_norm(x, weight, eps).unwrap_or_else(|| mlx_rms_norm(x, weight, eps))
+}
+
+/// MLX's own node.
+pub(crate) fn mlx_rms_norm(x: &Array, weight: Option<&Array>, eps: f32) -> Result<Array> {
     Ok(raw::rms_norm(&x.0, weight.map(|w| &w.0), eps)?.into())
 }
 
@@ -62,6 +67,26 @@ impl<'a> Rope<'a> {
     }
 }
 
+/// What a [`Rope`] says besides its array.
+#[derive(Clone, Copy)]
+pub(crate) struct RopeSettings {
+    pub(crate) dims: i32,
+    pub(crate) traditional: bool,
+    pub(crate) base: Option<f32>,
+    pub(crate) scale: f32,
+}
+
+impl Rope<'_> {
+    pub(crate) fn settings(&self) -> RopeSettings {
+        let &Self { dims, traditional, base, scale, .. } = self;
+        RopeSettings { dims, traditional, base, scale }
+    }
+
+    pub(crate) fn freqs(&self) -> Option<&Array> {
+        self.freqs
+    }
+}
+
 /// Rotates pairs of `x` by their position: `offset` for the first row of the second-last axis, then one more a row.
 ///
 /// Shapes: `[.., t, d]` to the same. Dtypes: floating point. Lazy.
@@ -85,8 +110,13 @@ pub fn rope(x: &Array, rope: &Rope<'_>, offset: i32) -> Result<Array> {
         let text = format!("dims {} must be even and from 2 to the last axis of shape {:?}", rope.dims, x.shape());
         return Err(Error::new(ErrorKind::InvalidArgument, "rope", text).with_shape(x.shape()));
     }
-    let freqs = rope.freqs.map(|f| &f.0);
-    Ok(raw::rope(&x.0, rope.dims, rope.traditional, rope.base, rope.scale, offset, freqs)?.into())
+    cpu::rope(x, rope, offset).unwrap_or_else(|| mlx_rope(x, rope.settings(), rope.freqs, offset))
+}
+
+/// MLX's own node.
+pub(crate) fn mlx_rope(x: &Array, settings: RopeSettings, freqs: Option<&Array>, offset: i32) -> Result<Array> {
+    let RopeSettings { dims, traditional, base, scale } = settings;
+    Ok(raw::rope(&x.0, dims, traditional, base, scale, offset, freqs.map(|f| &f.0))?.into())
 }
 
 /// Which keys a query may see.
@@ -127,6 +157,18 @@ pub fn scaled_dot_product_attention(
     scale: f32,
     mask: Mask<'_>,
 ) -> Result<Array> {
+    cpu::attention(queries, keys, values, scale, mask)
+        .unwrap_or_else(|| mlx_attention(queries, keys, values, scale, mask))
+}
+
+/// MLX's own node.
+pub(crate) fn mlx_attention(
+    queries: &Array,
+    keys: &Array,
+    values: &Array,
+    scale: f32,
+    mask: Mask<'_>,
+) -> Result<Array> {
     let (mode, array) = match mask {
         Mask::None => (MaskMode::None, None),
         Mask::Causal => (MaskMode::Causal, None),
@@ -134,4 +176,30 @@ pub fn scaled_dot_product_attention(
     };
     let attended = raw::scaled_dot_product_attention(&queries.0, &keys.0, &values.0, scale, mode, array, None, false)?;
     Ok(attended.into())
+}
+
+/// `silu(gate) * up`, the gated activation of Llama-like models, where `silu(x) = x * sigmoid(x)`.
+///
+/// Shapes: `gate` and `up` broadcast against each other. Dtypes: floating point; promoted. Lazy.
+///
+/// ```
+/// use oxmlx::{Array, fast};
+/// let (gate, up) = (Array::scalar(0.0f32)?, Array::scalar(3.0f32)?);
+/// assert_eq!(fast::swiglu(&gate, &up)?.item::<f32>()?, 0.0);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] when the shapes do not broadcast.
+///
+/// # Source
+/// Shazeer, GLU Variants Improve Transformer, 2020; MLX has no such function: `x * sigmoid(x) * up` in its operations.
+pub fn swiglu(gate: &Array, up: &Array) -> Result<Array> {
+    cpu::swiglu(gate, up).unwrap_or_else(|| mlx_swiglu(gate, up))
+}
+
+/// MLX's own nodes.
+pub(crate) fn mlx_swiglu(gate: &Array, up: &Array) -> Result<Array> {
+    let silu = (gate * ops::sigmoid(gate)?)?;
+    &silu * up
 }

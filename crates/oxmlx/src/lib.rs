@@ -15,22 +15,31 @@
 
 pub mod array;
 pub mod build_info;
+mod cpu;
 pub mod dtype;
+pub mod einsum;
 pub mod error;
 pub mod fast;
+pub mod fft;
+pub mod fused;
+pub mod io;
 pub mod kernel;
+pub mod linalg;
 pub mod memory;
 pub mod ops;
 pub mod quantize;
 pub mod random;
 pub mod runtime;
 pub mod shape;
+pub mod stream;
+pub mod transforms;
 
 pub use array::Array;
 pub use dtype::{Dtype, Element};
 pub use error::{Error, ErrorKind, Result};
 pub use runtime::{Device, async_eval, eval};
 pub use shape::IntoShape;
+pub use stream::Stream;
 
 pub use half::{bf16, f16};
 pub use num_complex::Complex32;

@@ -6,7 +6,7 @@
 use oxmlx_sys::generated::ops as raw;
 use oxmlx_sys::types::QuantMode;
 
-use crate::{Array, Error, ErrorKind, Result};
+use crate::{Array, Error, ErrorKind, Result, cpu};
 
 /// The shape of the groups of an affine quantization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,6 +106,11 @@ pub fn dequantize(q: &Quantized) -> Result<Array> {
 /// # Source
 /// C++ `mlx::core::quantized_matmul` (`mlx/ops.h`), with `transpose`.
 pub fn quantized_matmul(x: &Array, q: &Quantized) -> Result<Array> {
+    cpu::quantized_matmul(x, q).unwrap_or_else(|| mlx_quantized_matmul(x, q))
+}
+
+/// MLX's own node.
+pub(crate) fn mlx_quantized_matmul(x: &Array, q: &Quantized) -> Result<Array> {
     let Quantized { weight, scales, biases, affine } = q;
     let (group, bits) = (Some(affine.group_size), Some(affine.bits));
     let biases = Some(&biases.0);

@@ -17,7 +17,7 @@ pub enum Device {
 }
 
 impl Device {
-    fn raw(self) -> sys::DeviceType {
+    pub(crate) fn raw(self) -> sys::DeviceType {
         match self {
             Self::Cpu => sys::DeviceType::Cpu,
             Self::Gpu => sys::DeviceType::Gpu,
@@ -57,6 +57,22 @@ impl Device {
             Self::Cpu => Ok(1),
             Self::Gpu => Ok(sys::gpu_count()?),
         }
+    }
+
+    /// Whether MLX can use a device of this kind.
+    ///
+    /// ```
+    /// assert!(oxmlx::Device::Cpu.is_available()?);
+    /// # Ok::<(), oxmlx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Only what every entry into MLX can report.
+    ///
+    /// # Source
+    /// C++ `mlx::core::is_available`.
+    pub fn is_available(self) -> Result<bool> {
+        Ok(self.count()? > 0)
     }
 
     /// MLX's facts about the device, as key and value, sorted by key.
@@ -111,4 +127,14 @@ pub fn version_compiled() -> &'static str {
 /// [`version_compiled`].
 pub fn version_loaded() -> &'static str {
     sys::version_loaded()
+}
+
+/// Runs `f` with its operations going to the processor, whatever the default device is.
+pub(crate) fn on_cpu<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    if Device::current()? == Device::Cpu {
+        return f();
+    }
+    let cpu = oxmlx_sys::types::Device { kind: sys::DeviceType::Cpu, index: 0 };
+    let stream = oxmlx_sys::generated::stream::default_stream(cpu)?;
+    sys::with_stream(sys::DeviceType::Cpu, stream.index, f)?
 }

@@ -77,3 +77,19 @@ tuples! { (A), (A, B), (A, B, C), (A, B, C, D), (A, B, C, D, E), (A, B, C, D, E,
 pub(crate) fn element_count(shape: &[i32]) -> Option<usize> {
     shape.iter().try_fold(1usize, |n, &dim| n.checked_mul(usize::try_from(dim).ok()?))
 }
+
+/// The shape that two shapes broadcast to.
+///
+/// ```
+/// assert_eq!(oxmlx::shape::broadcast_shapes((2, 1), 3)?, [2, 3]);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument) when they do not.
+///
+/// # Source
+/// C++ `mlx::core::broadcast_shapes` (`mlx/utils.h`).
+pub fn broadcast_shapes<'a, 'b>(a: impl IntoShape<'a>, b: impl IntoShape<'b>) -> crate::Result<Vec<i32>> {
+    Ok(oxmlx_sys::generated::utils::broadcast_shapes(&a.into_shape(), &b.into_shape())?)
+}

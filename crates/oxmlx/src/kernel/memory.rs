@@ -58,6 +58,11 @@ impl<'a> Input<'a> {
         check::<T>(self.dtype())?;
         Ok(bytemuck::checked::try_cast_slice(self.0.bytes()).map_err(misfit::<T>)?)
     }
+
+    /// The memory of [`as_strided`](Self::as_strided) as bytes.
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.0.bytes()
+    }
 }
 
 /// An output of a running body: memory to fill, row-major.

@@ -1,6 +1,6 @@
 //! The gated feed-forward part: `down(silu(gate(x)) * up(x))`.
 
-use oxmlx::{Array, ops};
+use oxmlx::{Array, fast};
 
 use crate::layers::{Linear, Loader};
 use crate::{LlamaConfig, Result};
@@ -22,8 +22,6 @@ impl Mlp {
     }
 
     pub(super) fn forward(&self, x: &Array) -> Result<Array> {
-        let gate = self.gate.forward(x)?;
-        let silu = (&gate * ops::sigmoid(&gate)?)?;
-        self.down.forward(&(&silu * self.up.forward(x)?)?)
+        self.down.forward(&fast::swiglu(&self.gate.forward(x)?, &self.up.forward(x)?)?)
     }
 }

@@ -1,0 +1,223 @@
+#include "oxmlx-sys/src/transforms.rs.h"
+
+#include "mlx/compile.h"
+#include "mlx/compile_impl.h"
+#include "mlx/export_impl.h"
+#include "mlx/transforms.h"
+#include "mlx/transforms_impl.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace mx = mlx::core;
+
+namespace oxmlx::transforms {
+
+namespace {
+
+using Arrays = std::vector<mx::array>;
+using Function = std::function<Arrays(const Arrays&)>;
+
+Arrays to_arrays(Handles x) {
+  return {x.begin(), x.end()};
+}
+
+Arrays to_arrays(const rust::Vec<mx::array>& x) {
+  return {x.begin(), x.end()};
+}
+
+Handles slice(const Arrays& x) {
+  return {x.data(), x.size()};
+}
+
+rust::Vec<mx::array> from_arrays(Arrays&& x) {
+  rust::Vec<mx::array> out;
+  out.reserve(x.size());
+  for (auto& a : x) {
+    out.push_back(std::move(a));
+  }
+  return out;
+}
+
+TwoLists from_pair(std::pair<Arrays, Arrays>&& x) {
+  return {from_arrays(std::move(x.first)), from_arrays(std::move(x.second))};
+}
+
+std::vector<int> to_ints(rust::Slice<const std::int32_t> x) {
+  return {x.begin(), x.end()};
+}
+
+// A Rust `Err` on its way out through MLX keeps its name.
+template <typename F>
+auto closure_call(F&& f) {
+  try {
+    return f();
+  } catch (const rust::Error& e) {
+    throw ClosureFailed(e.what());
+  }
+}
+
+Function function_of(rust::Box<Closure> f) {
+  auto shared = std::make_shared<rust::Box<Closure>>(std::move(f));
+  return [shared](const Arrays& inputs) {
+    return closure_call([&] { return to_arrays((*shared)->apply(slice(inputs))); });
+  };
+}
+
+std::unordered_map<std::string, mx::array> to_kwargs(rust::Slice<const rust::Str> names, Handles values) {
+  std::unordered_map<std::string, mx::array> out;
+  for (std::size_t i = 0; i < names.size() && i < values.size(); ++i) {
+    out.insert_or_assign(std::string(names[i]), values[i]);
+  }
+  return out;
+}
+
+// The compile caches of all threads that ever compiled. MLX's own reference to a cache goes with its thread; this one keeps it until
+// somebody who holds the lock lets it go, so that no thread frees arrays on its way out beside those who use MLX.
+std::vector<std::shared_ptr<mx::detail::CompileCache>>& caches() {
+  static auto* all = new std::vector<std::shared_ptr<mx::detail::CompileCache>>();
+  return *all;
+}
+
+void register_thread() {
+  thread_local bool registered = false;
+  if (registered) {
+    return;
+  }
+  auto& all = caches();
+  std::erase_if(all, [](const auto& cache) { return cache.use_count() == 1; });
+  if (auto cache = mx::detail::compile_cache().lock()) {
+    all.push_back(std::move(cache));
+  }
+  registered = true;
+}
+
+} // namespace
+
+TwoLists vjp(rust::Box<Closure> f, Handles primals, Handles cotangents) {
+  return from_pair(mx::vjp(function_of(std::move(f)), to_arrays(primals), to_arrays(cotangents)));
+}
+
+TwoLists jvp(rust::Box<Closure> f, Handles primals, Handles tangents) {
+  return from_pair(mx::jvp(function_of(std::move(f)), to_arrays(primals), to_arrays(tangents)));
+}
+
+TwoLists value_and_grad(rust::Box<Closure> f, rust::Slice<const std::int32_t> argnums, Handles inputs) {
+  return from_pair(mx::value_and_grad(function_of(std::move(f)), to_ints(argnums))(to_arrays(inputs)));
+}
+
+rust::Vec<Handle> vmap(
+    rust::Box<Closure> f,
+    rust::Slice<const std::int32_t> in_axes,
+    rust::Slice<const std::int32_t> out_axes,
+    Handles inputs) {
+  auto function = mx::vmap(function_of(std::move(f)), to_ints(in_axes), to_ints(out_axes));
+  return from_arrays(function(to_arrays(inputs)));
+}
+
+rust::Vec<Handle> checkpoint(rust::Box<Closure> f, Handles inputs) {
+  return from_arrays(mx::checkpoint(function_of(std::move(f)))(to_arrays(inputs)));
+}
+
+rust::Vec<Handle> custom_function(rust::Box<Closure> f, rust::Box<Rules> rules, Handles inputs) {
+  auto shared = std::make_shared<rust::Box<Rules>>(std::move(rules));
+  std::optional<std::function<Arrays(const Arrays&, const Arrays&, const Arrays&)>> vjp;
+  std::optional<std::function<Arrays(const Arrays&, const Arrays&, const std::vector<int>&)>> jvp;
+  std::optional<std::function<std::pair<Arrays, std::vector<int>>(const Arrays&, const std::vector<int>&)>> vmap;
+  if ((*shared)->has_vjp()) {
+    vjp = [shared](const Arrays& primals, const Arrays& cotangents, const Arrays& outputs) {
+      return closure_call([&] { return to_arrays((*shared)->vjp(slice(primals), slice(cotangents), slice(outputs))); });
+    };
+  }
+  if ((*shared)->has_jvp()) {
+    jvp = [shared](const Arrays& primals, const Arrays& tangents, const std::vector<int>& argnums) {
+      return closure_call([&] {
+        return to_arrays((*shared)->jvp(slice(primals), slice(tangents), {argnums.data(), argnums.size()}));
+      });
+    };
+  }
+  if ((*shared)->has_vmap()) {
+    vmap = [shared](const Arrays& inputs, const std::vector<int>& axes) {
+      return closure_call([&] {
+        auto mapped = (*shared)->vmap(slice(inputs), {axes.data(), axes.size()});
+        return std::pair(to_arrays(mapped.arrays), std::vector<int>(mapped.axes.begin(), mapped.axes.end()));
+      });
+    };
+  }
+  return from_arrays(mx::custom_function(function_of(std::move(f)), vjp, jvp, vmap)(to_arrays(inputs)));
+}
+
+Compiled::Compiled(rust::Box<Closure> f, std::uint64_t id, bool shapeless)
+    : id_(id), function_(mx::detail::compile(function_of(std::move(f)), id, shapeless)) {}
+
+Compiled::~Compiled() {
+  try {
+    for (const auto& cache : caches()) {
+      mx::detail::compile_erase(cache, id_);
+    }
+  } catch (...) {
+    // Erasing only takes a mutex and frees; an entry that stays is never found again, its id being used up.
+  }
+}
+
+rust::Vec<Handle> Compiled::call(Handles inputs) const {
+  register_thread();
+  try {
+    return from_arrays(function_(to_arrays(inputs)));
+  } catch (...) {
+    // A trace that failed half-way leaves an entry that would be taken for a finished one.
+    mx::detail::compile_erase(mx::detail::compile_cache(), id_);
+    throw;
+  }
+}
+
+std::unique_ptr<Compiled> compile(rust::Box<Closure> f, std::uint64_t id, bool shapeless) {
+  return std::make_unique<Compiled>(std::move(f), id, shapeless);
+}
+
+void clear_compile_caches() {
+  for (const auto& cache : caches()) {
+    mx::detail::compile_clear_cache(cache);
+  }
+}
+
+std::unique_ptr<Exporter> exporter(rust::Str file, rust::Box<NamedClosure> f, bool shapeless, rust::Str metadata) {
+  auto shared = std::make_shared<rust::Box<NamedClosure>>(std::move(f));
+  std::function<Arrays(const mx::Args&, const mx::Kwargs&)> function =
+      [shared](const mx::Args& args, const mx::Kwargs& kwargs) {
+        rust::Vec<rust::String> names;
+        Arrays values;
+        for (const auto& [name, value] : kwargs) {
+          names.push_back(name);
+          values.push_back(value);
+        }
+        return closure_call([&] { return to_arrays((*shared)->apply(slice(args), std::move(names), slice(values))); });
+      };
+  return std::make_unique<Exporter>(
+      mx::exporter(std::string(file), function, shapeless, std::string(metadata)));
+}
+
+void Exporter::add(Handles args, rust::Slice<const rust::Str> names, Handles values) {
+  exporter_(to_arrays(args), to_kwargs(names, values));
+}
+
+void Exporter::close() {
+  exporter_.close();
+}
+
+rust::Vec<Handle> Imported::call(Handles args, rust::Slice<const rust::Str> names, Handles values) const {
+  return from_arrays(function_(to_arrays(args), to_kwargs(names, values)));
+}
+
+rust::String Imported::metadata() const {
+  return function_.metadata();
+}
+
+std::unique_ptr<Imported> import_function(rust::Str file) {
+  return std::make_unique<Imported>(mx::import_function(std::string(file)));
+}
+
+} // namespace oxmlx::transforms

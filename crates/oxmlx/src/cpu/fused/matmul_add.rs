@@ -1,0 +1,39 @@
+//! A product added to the residual stream, as one node.
+
+use oxmlx_kernels::{FloatsMut, MatRef};
+
+use super::super::matrix::{Spec, multiply, push_inputs};
+use super::super::{Packed, add_into, enabled, floats_mut, promoted, readable, rows_of};
+use crate::fused::{Matrix, mlx_matmul_add};
+use crate::kernel::Kernel;
+use crate::{Array, Result};
+
+pub(crate) fn matmul_add(x: &Array, matrix: Matrix<'_>, residual: &Array) -> Option<Result<Array>> {
+    let columns = x.dim(-1)?;
+    let rows = matrix.rows()?;
+    let (leading, expected) = (x.shape().split_last()?.1, residual.shape().split_last()?);
+    if !enabled() || !readable(x.dtype()) || !readable(residual.dtype()) || (expected.0, expected.1) != (&rows, leading)
+    {
+        return None;
+    }
+    let spec = Spec::of(matrix, columns)?;
+    let product = promoted(x.dtype(), matrix.dtype());
+    let kernel = Kernel::builder("oxmlx::matmul_add")
+        .output(promoted(product, residual.dtype()), |inputs| Ok(inputs[1].to_vec()))
+        .cpu(move |inputs, outputs| {
+            let (m, k) = rows_of(inputs[0].shape());
+            let (x, residual) = (Packed::new(inputs[0])?, Packed::new(inputs[1])?);
+            let mut sum = vec![0.0; m * spec.rows()];
+            multiply(spec, &inputs[2..], MatRef::new(x.floats(), m, k)?, FloatsMut::F32(&mut sum))?;
+            add_into(&sum, residual.floats(), floats_mut(&mut outputs[0])?);
+            Ok(())
+        })
+        .fallback(move |inputs| {
+            let matrix = spec.rebuild(&inputs[2..]).ok_or("the matrix is missing")?;
+            Ok(vec![mlx_matmul_add(&inputs[0], matrix.matrix(), &inputs[1])?])
+        })
+        .build();
+    let mut inputs = vec![x.clone(), residual.clone()];
+    push_inputs(matrix, &mut inputs);
+    Some(kernel.and_then(|kernel| kernel.apply_one(&inputs)))
+}

@@ -1,0 +1,55 @@
+//! A norm and the products that share its result, as one node.
+
+use oxmlx_kernels::{Floats, MatRef};
+
+use super::super::matrix::{Spec, multiply, push_inputs};
+use super::super::{enabled, floats_mut, promoted, readable};
+use super::{normed, with_last};
+use crate::fused::{Matrix, Norm, mlx_norm_matmuls};
+use crate::kernel::Kernel;
+use crate::{Array, Result};
+
+pub(crate) fn norm_matmuls(x: &Array, norm: Norm<'_>, matrices: &[Matrix<'_>]) -> Option<Result<Vec<Array>>> {
+    let columns = x.dim(-1)?;
+    if !enabled() || !readable(x.dtype()) || !readable(norm.weight.dtype()) || norm.weight.shape() != [columns] {
+        return None;
+    }
+    let specs: Vec<Spec> = matrices.iter().map(|&m| Spec::of(m, columns)).collect::<Option<_>>()?;
+    let normed_dtype = promoted(x.dtype(), norm.weight.dtype());
+    let mut builder = Kernel::builder("oxmlx::norm_matmuls");
+    for (matrix, spec) in matrices.iter().zip(&specs) {
+        let rows = spec.rows();
+        builder = builder.output(promoted(normed_dtype, matrix.dtype()), move |inputs| Ok(with_last(inputs[0], rows)));
+    }
+    let eps = norm.eps;
+    let fallback_specs = specs.clone();
+    let kernel = builder
+        .cpu(move |inputs, outputs| {
+            let (n, rows, columns) = normed(inputs[0], inputs[1], eps)?;
+            let mut rest = &inputs[2..];
+            for (&spec, output) in specs.iter().zip(outputs) {
+                let (parts, others) = rest.split_at(spec.inputs());
+                let n = MatRef::new(Floats::F32(&n), rows, columns)?;
+                multiply(spec, parts, n, floats_mut(output)?)?;
+                rest = others;
+            }
+            Ok(())
+        })
+        .fallback(move |inputs| {
+            let mut rest = &inputs[2..];
+            let mut owned = Vec::new();
+            for spec in &fallback_specs {
+                let (parts, others) = rest.split_at(spec.inputs());
+                owned.push(spec.rebuild(parts).ok_or("a matrix is missing")?);
+                rest = others;
+            }
+            let matrices: Vec<Matrix<'_>> = owned.iter().map(|o| o.matrix()).collect();
+            Ok(mlx_norm_matmuls(&inputs[0], Norm { weight: &inputs[1], eps }, &matrices)?)
+        })
+        .build();
+    let mut inputs = vec![x.clone(), norm.weight.clone()];
+    for &matrix in matrices {
+        push_inputs(matrix, &mut inputs);
+    }
+    Some(kernel.and_then(|kernel| kernel.apply(&inputs)))
+}

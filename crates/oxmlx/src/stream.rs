@@ -1,0 +1,99 @@
+//! Streams: queues of work on a device.
+//!
+//! By default all work of the process goes to one stream a device. A [`Stream`] of one's own lets work run beside it; inside
+//! [`Stream::scope`] this thread's operations go to it. Any thread may evaluate what was built there.
+
+use std::sync::{Mutex, PoisonError};
+
+use oxmlx_sys::runtime as sys;
+
+use crate::{Device, Result};
+
+/// Streams that nobody uses now. MLX never frees one, and an OS thread with it, so they are used again.
+static POOL: Mutex<Vec<(Device, i32)>> = Mutex::new(Vec::new());
+
+/// A queue of work on a device. Dropping it gives it back for the next one that is opened.
+#[derive(Debug)]
+pub struct Stream {
+    device: Device,
+    index: i32,
+}
+
+impl Stream {
+    /// A stream of its own on a device.
+    ///
+    /// ```
+    /// use oxmlx::{Array, Device, stream::Stream};
+    /// let stream = Stream::new(Device::Cpu)?;
+    /// let sum = stream.scope(|| Array::scalar(1i32)? + Array::scalar(2i32)?)?;
+    /// assert_eq!(sum?.item::<i32>()?, 3);
+    /// # Ok::<(), oxmlx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) when there is no such device.
+    ///
+    /// # Source
+    /// C++ `mlx::core::new_thread_unsafe_stream` (`mlx/stream.h`).
+    pub fn new(device: Device) -> Result<Self> {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = pool.iter().position(|&(d, _)| d == device) {
+            let (device, index) = pool.swap_remove(at);
+            return Ok(Self { device, index });
+        }
+        drop(pool);
+        Ok(Self { device, index: sys::open_stream(device.raw())? })
+    }
+
+    /// The device that its work runs on.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Runs `f` with this thread's operations going to the stream. Scopes nest.
+    ///
+    /// # Errors
+    /// Only what every entry into MLX can report; what `f` returns is passed on.
+    pub fn scope<T>(&self, f: impl FnOnce() -> T) -> Result<T> {
+        Ok(sys::with_stream(self.device.raw(), self.index, f)?)
+    }
+
+    /// Waits until the stream has done all it was given.
+    ///
+    /// # Errors
+    /// The error of a kernel that failed on it.
+    ///
+    /// # Source
+    /// C++ `mlx::core::synchronize` (`mlx/stream.h`).
+    pub fn synchronize(&self) -> Result<()> {
+        Ok(sys::synchronize(self.device.raw(), self.index)?)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        POOL.lock().unwrap_or_else(PoisonError::into_inner).push((self.device, self.index));
+    }
+}
+
+/// Waits until the default stream of the default device has done all it was given.
+///
+/// # Errors
+/// The error of a kernel that failed on it.
+///
+/// # Source
+/// C++ `mlx::core::synchronize` (`mlx/stream.h`).
+pub fn synchronize() -> Result<()> {
+    Ok(oxmlx_sys::generated::stream::synchronize()?)
+}
+
+/// How many streams MLX holds in this process.
+///
+/// # Errors
+/// Only what every entry into MLX can report.
+///
+/// # Source
+/// C++ `mlx::core::get_streams` (`mlx/stream.h`).
+pub fn count() -> Result<usize> {
+    Ok(sys::stream_count()?)
+}

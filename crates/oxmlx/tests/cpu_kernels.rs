@@ -1,0 +1,172 @@
+//! Our CPU kernels behind MLX's operations, against MLX's own nodes.
+
+use oxmlx::fast::{self, Mask, Rope};
+use oxmlx::quantize::{Affine, Quantized, quantize, quantized_matmul};
+use oxmlx::{Array, Dtype, Result, ops, random};
+use oxmlx_sys::generated as mlx;
+use oxmlx_sys::types::{MaskMode, QuantMode};
+
+/// The raw handle that the generated bridge takes.
+fn raw(array: &Array) -> oxmlx_sys::Array {
+    array.clone().into()
+}
+
+fn normal(shape: &[i32], dtype: Dtype, seed: u64) -> Result<Array> {
+    random::normal(shape, Dtype::Float32, &random::key(seed)?)?.astype(dtype)
+}
+
+/// Fails unless the arrays have one shape and dtype and differ by at most `tolerance` times their largest value.
+#[track_caller]
+fn assert_close(ours: &Array, theirs: &Array, tolerance: f32, what: &str) {
+    assert_eq!((ours.shape(), ours.dtype()), (theirs.shape(), theirs.dtype()), "{what}");
+    let values = |a: &Array| a.astype(Dtype::Float32).and_then(|a| a.to_vec::<f32>()).unwrap();
+    let (ours, theirs) = (values(ours), values(theirs));
+    let scale = theirs.iter().fold(1e-3f32, |m, x| m.max(x.abs()));
+    for (i, (a, b)) in ours.iter().zip(&theirs).enumerate() {
+        assert!((a - b).abs() <= tolerance * scale || (a.is_nan() && b.is_nan()), "{what}: element {i}: {a} and {b}");
+    }
+}
+
+fn tolerance(dtype: Dtype) -> f32 {
+    match dtype {
+        Dtype::Float32 => 2e-6,
+        Dtype::Float16 => 2e-3,
+        _ => 1.6e-2,
+    }
+}
+
+const FLOATS: [Dtype; 3] = [Dtype::Float32, Dtype::Float16, Dtype::Bfloat16];
+
+#[test]
+fn quantized_matmul_equals_mlx_for_every_width_group_and_dtype() -> Result<()> {
+    for (bits, group) in [(2, 32), (3, 64), (4, 32), (4, 64), (4, 128), (5, 32), (6, 64), (8, 32), (8, 128)] {
+        for dtype in FLOATS {
+            let w = normal(&[48, 256], dtype, 1)?;
+            let q = quantize(&w, Affine::new(group, bits)?)?;
+            for rows in [1, 3, 40] {
+                let x = normal(&[2, rows, 256], dtype, 2)?;
+                let ours = quantized_matmul(&x, &q)?;
+                let (g, b) = (Some(group), Some(bits));
+                let Quantized { weight, scales, biases, .. } = &q;
+                let biases = raw(biases);
+                let theirs: Array = mlx::ops::quantized_matmul(
+                    &raw(&x),
+                    &raw(weight),
+                    &raw(scales),
+                    Some(&biases),
+                    true,
+                    g,
+                    b,
+                    QuantMode::Affine,
+                )?
+                .into();
+                assert_close(&ours, &theirs, 2.0 * tolerance(dtype), &format!("{bits} bits, {group}, {dtype}, {rows}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn quantized_matmul_takes_inputs_that_are_not_contiguous() -> Result<()> {
+    let q = quantize(&normal(&[32, 64], Dtype::Float32, 3)?, Affine::new(32, 4)?)?;
+    let x = normal(&[64, 5], Dtype::Float32, 4)?;
+    let packed = ops::contiguous(&x.transpose()?, false)?;
+    let strided = quantized_matmul(&x.transpose()?, &q)?;
+    assert_eq!(strided.to_vec::<f32>()?, quantized_matmul(&packed, &q)?.to_vec::<f32>()?);
+    Ok(())
+}
+
+#[test]
+fn rms_norm_equals_mlx() -> Result<()> {
+    for dtype in FLOATS {
+        for weight_dtype in [dtype, Dtype::Float32] {
+            let x = normal(&[3, 5, 72], dtype, 5)?;
+            let w = normal(&[72], weight_dtype, 6)?;
+            let w_raw = raw(&w);
+            let theirs: Array = mlx::fast::rms_norm(&raw(&x), Some(&w_raw), 1e-5)?.into();
+            assert_close(&fast::rms_norm(&x, Some(&w), 1e-5)?, &theirs, tolerance(theirs.dtype()), "with a weight");
+        }
+        let x = normal(&[4, 72], dtype, 7)?;
+        let theirs: Array = mlx::fast::rms_norm(&raw(&x), None, 1e-5)?.into();
+        assert_close(&fast::rms_norm(&x, None, 1e-5)?, &theirs, tolerance(dtype), "without");
+    }
+    Ok(())
+}
+
+#[test]
+fn rope_equals_mlx_for_both_pairings_scales_and_layouts() -> Result<()> {
+    let freqs = Array::from_slice(&[1.0f32, 3.0, 50.0, 700.0], 4)?;
+    for dtype in FLOATS {
+        // [batch, tokens, heads, width], read as [batch, heads, tokens, width] without a copy.
+        let x = normal(&[2, 6, 3, 16], dtype, 8)?.transpose_axes(&[0, 2, 1, 3])?;
+        for (traditional, offset) in [(false, 0), (true, 0), (false, 1000), (true, 7)] {
+            let base = Rope::new(16, 10_000.0).traditional(traditional).scale(0.5);
+            let theirs: Array = mlx::fast::rope(&raw(&x), 16, traditional, Some(10_000.0), 0.5, offset, None)?.into();
+            let what = format!("{dtype}, traditional {traditional}, offset {offset}");
+            // MLX takes its angles in float32: at position 1000 they carry its rounding.
+            let near = tolerance(dtype).max(2e-4);
+            assert_close(&fast::rope(&x, &base, offset)?, &theirs, near, &what);
+
+            let turned = Rope::with_freqs(8, &freqs).traditional(traditional);
+            let freqs_raw = raw(&freqs);
+            let theirs: Array = mlx::fast::rope(&raw(&x), 8, traditional, None, 1.0, offset, Some(&freqs_raw))?.into();
+            assert_close(&fast::rope(&x, &turned, offset)?, &theirs, near, &format!("freqs, {what}"));
+        }
+    }
+    Ok(())
+}
+
+fn mlx_attention(q: &Array, k: &Array, v: &Array, mode: MaskMode, mask: Option<&Array>) -> Result<Array> {
+    let mask = mask.map(raw);
+    let out =
+        mlx::fast::scaled_dot_product_attention(&raw(q), &raw(k), &raw(v), 0.25, mode, mask.as_ref(), None, false)?;
+    Ok(out.into())
+}
+
+#[test]
+fn attention_equals_mlx_with_groups_masks_and_strides() -> Result<()> {
+    for dtype in FLOATS {
+        for (queries, keys) in [(1, 9), (4, 9), (33, 40), (17, 17)] {
+            let q = normal(&[2, queries, 6, 16], dtype, 9)?.transpose_axes(&[0, 2, 1, 3])?;
+            let k = normal(&[2, 2, keys, 16], dtype, 10)?;
+            let v = normal(&[2, 2, keys, 16], dtype, 11)?;
+            let near = 2.0 * tolerance(dtype);
+            let what = format!("{dtype}, {queries} queries, {keys} keys");
+            let attend = |mask: Mask<'_>| fast::scaled_dot_product_attention(&q, &k, &v, 0.25, mask);
+            assert_close(&attend(Mask::None)?, &mlx_attention(&q, &k, &v, MaskMode::None, None)?, near, &what);
+            let causal = mlx_attention(&q, &k, &v, MaskMode::Causal, None)?;
+            assert_close(&attend(Mask::Causal)?, &causal, near, &format!("causal, {what}"));
+            let seen = ops::greater(&normal(&[2, 1, queries, keys], Dtype::Float32, 12)?, &Array::scalar(-1.0f32)?)?;
+            let theirs = mlx_attention(&q, &k, &v, MaskMode::Array, Some(&seen))?;
+            assert_close(&attend(Mask::Array(&seen))?, &theirs, near, &format!("bool mask, {what}"));
+            let added = normal(&[queries, keys], dtype, 13)?;
+            let theirs = mlx_attention(&q, &k, &v, MaskMode::Array, Some(&added))?;
+            assert_close(&attend(Mask::Array(&added))?, &theirs, near, &format!("added mask, {what}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_query_that_sees_nothing_gets_the_mean_or_nan() -> Result<()> {
+    let q = normal(&[1, 1, 1, 8], Dtype::Float32, 14)?;
+    let v = Array::from_slice(&(0..24).map(|i| i as f32).collect::<Vec<_>>(), (1, 1, 3, 8))?;
+    let none = Array::from_slice(&[false; 3], (1, 3))?;
+    let mean = fast::scaled_dot_product_attention(&q, &v, &v, 1.0, Mask::Array(&none))?;
+    assert_eq!(mean.to_vec::<f32>()?, (8..16).map(|i| i as f32).collect::<Vec<_>>());
+    let hidden = Array::from_slice(&[f32::NEG_INFINITY; 3], (1, 3))?;
+    let nan = fast::scaled_dot_product_attention(&q, &v, &v, 1.0, Mask::Array(&hidden))?;
+    assert!(nan.to_vec::<f32>()?.iter().all(|x| x.is_nan()));
+    Ok(())
+}
+
+#[test]
+fn swiglu_equals_its_definition() -> Result<()> {
+    for dtype in FLOATS {
+        let (gate, up) = (normal(&[3, 100], dtype, 15)?, normal(&[3, 100], dtype, 16)?);
+        let theirs = ((&gate * ops::sigmoid(&gate)?)? * &up)?;
+        assert_close(&fast::swiglu(&gate, &up)?, &theirs, 2.0 * tolerance(dtype), &dtype.to_string());
+    }
+    Ok(())
+}
