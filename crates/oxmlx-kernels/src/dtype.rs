@@ -105,9 +105,13 @@ pub(crate) trait Float: Copy + Send + Sync + 'static {
     fn store<S: Simd>(s: S, v: S::V, to: &mut [Self]);
     fn to_f32(self) -> f32;
     fn from_f32(x: f32) -> Self;
+    fn view(from: &[Self]) -> Floats<'_>;
 }
 
 impl Float for f32 {
+    fn view(from: &[Self]) -> Floats<'_> {
+        Floats::from(from)
+    }
     #[inline(always)]
     fn load<S: Simd>(s: S, from: &[Self]) -> S::V {
         s.load(from)
@@ -127,6 +131,9 @@ impl Float for f32 {
 }
 
 impl Float for f16 {
+    fn view(from: &[Self]) -> Floats<'_> {
+        Floats::from(from)
+    }
     #[inline(always)]
     fn load<S: Simd>(s: S, from: &[Self]) -> S::V {
         s.load_f16(from)
@@ -146,6 +153,9 @@ impl Float for f16 {
 }
 
 impl Float for bf16 {
+    fn view(from: &[Self]) -> Floats<'_> {
+        Floats::from(from)
+    }
     #[inline(always)]
     fn load<S: Simd>(s: S, from: &[Self]) -> S::V {
         s.load_bf16(from)

@@ -1,7 +1,8 @@
 //! Few query rows: keys and values are read once, in the order in which they lie.
 
-use crate::attention::Attention;
+use crate::attention::mask::RowAt;
 use crate::attention::state::Running;
+use crate::attention::{Attention, Mask};
 use crate::dtype::{Float, narrow};
 use crate::level::{Level, Work};
 use crate::matrix::MatRef;
@@ -40,7 +41,7 @@ pub(super) fn run<T: Float>(level: Level, what: &Attention<'_>, out: &mut [T]) {
         cuts,
         keys_a_cut: (end - from).div_ceil(cuts).next_multiple_of(TILE),
     };
-    let record = plan.rows * (HEAD + plan.value_width);
+    let record = Scan::record(plan.rows, plan.value_width);
     let parts = batch * kv_heads * cuts;
     scratch::with(parts * record, |records| {
         let tiles = Tiles::new(records, [parts, record], record, [1, record]);
@@ -50,7 +51,7 @@ pub(super) fn run<T: Float>(level: Level, what: &Attention<'_>, out: &mut [T]) {
             let start = (from + cut * plan.keys_a_cut).min(end);
             let stop = (start + plan.keys_a_cut).min(end);
             let part = Part { what, plan, batch: head / kv_heads, kv_head: head % kv_heads, keys: [start, stop] };
-            let size = plan.rows * (plan.width + TILE) + TILE * (plan.width + plan.value_width);
+            let size = plan.rows * plan.width + Scan::room(plan.rows, [plan.width, plan.value_width]);
             scratch::with(size, |buffer| level.run(Visit { part, buffer, record: tile.row(0) }));
         });
         drop(tiles);
@@ -95,57 +96,114 @@ impl Work for Visit<'_> {
         let Part { what, plan, batch, kv_head, keys } = self.part;
         let Plan { rows, width, value_width, .. } = plan;
         let queries = what.q.shape[2];
-        let (q, rest) = self.buffer.split_at_mut(rows * width);
-        let (scores, rest) = rest.split_at_mut(rows * TILE);
-        let (k_tile, v_tile) = rest.split_at_mut(TILE * width);
-        let head = |r: usize| kv_head * what.group() + r / queries;
+        let (q, buffer) = self.buffer.split_at_mut(rows * width);
+        let first = what.row_at(batch, kv_head * what.group(), 0);
         for (r, q) in q.chunks_exact_mut(width).enumerate() {
-            let plane = what.q.plane(batch, head(r));
+            let plane = what.q.plane(batch, first.head + r / queries);
             copy_rows(s, &plane, r % queries, q, width);
             q.iter_mut().for_each(|x| *x *= what.scale);
         }
-        self.record.fill(0.0);
-        for record in self.record.chunks_exact_mut(HEAD + value_width) {
-            record[0] = f32::NEG_INFINITY;
-        }
+        clear(self.record, value_width);
         let (k, v) = (what.k.plane(batch, kv_head), what.v.plane(batch, kv_head));
-        for from in (keys[0]..keys[1]).step_by(TILE) {
-            let count = TILE.min(keys[1] - from);
-            let whole = count.next_multiple_of(4);
-            copy_rows(s, &k, from, &mut k_tile[..count * width], width);
-            k_tile[count * width..whole * width].fill(0.0);
-            each_rows(rows, |first, n| {
-                let (q, scores) = (&q[first * width..], &mut scores[first * TILE..]);
-                let keys = &k_tile[..whole * width];
-                match n {
-                    4 => score::<S, 4>(s, q, keys, width, scores),
-                    3 => score::<S, 3>(s, q, keys, width, scores),
-                    2 => score::<S, 2>(s, q, keys, width, scores),
-                    _ => score::<S, 1>(s, q, keys, width, scores),
-                }
-            });
-            for (r, record) in self.record.chunks_exact_mut(HEAD + value_width).enumerate() {
-                let scores = &mut scores[r * TILE..][..count];
-                what.mask.apply(what.row_at(batch, head(r), r % queries), from, scores);
-                let mut state = Running { max: record[0], sum: record[1] };
-                let keep = state.take(s, scores);
-                (record[0], record[1]) = (state.max, state.sum);
-                if keep != 1.0 {
-                    record[HEAD..].iter_mut().for_each(|y| *y *= keep);
-                }
+        scan(
+            s,
+            Scan { q, k, v, keys, base: 0, first, mask: what.mask, widths: [width, value_width] },
+            buffer,
+            self.record,
+        );
+    }
+}
+
+/// Records of rows that have seen nothing yet.
+pub(crate) fn clear(record: &mut [f32], value_width: usize) {
+    record.fill(0.0);
+    for record in record.chunks_exact_mut(HEAD + value_width) {
+        record[0] = f32::NEG_INFINITY;
+    }
+}
+
+/// Rows of queries and the keys that they are to visit.
+#[derive(Clone, Copy)]
+pub(crate) struct Scan<'a> {
+    /// `[rows][width]`, scaled.
+    pub(crate) q: &'a [f32],
+    pub(crate) k: MatRef<'a>,
+    pub(crate) v: MatRef<'a>,
+    /// First row of `k` and `v` to visit, and the end.
+    pub(crate) keys: [usize; 2],
+    /// Keys before row 0 of `k`.
+    pub(crate) base: usize,
+    /// Place of the first row; rows go query by query, then head by head.
+    pub(crate) first: RowAt,
+    pub(crate) mask: Mask<'a>,
+    /// Padded widths of keys and of values.
+    pub(crate) widths: [usize; 2],
+}
+
+impl Scan<'_> {
+    /// Floats of working memory for [`scan`].
+    pub(crate) fn room(rows: usize, [width, value_width]: [usize; 2]) -> usize {
+        TILE * (rows + width + value_width)
+    }
+
+    /// Floats of the records of `rows` rows.
+    pub(crate) fn record(rows: usize, value_width: usize) -> usize {
+        rows * (HEAD + value_width)
+    }
+}
+
+/// Visits keys and adds what was found to the records of the rows.
+#[inline(always)]
+pub(crate) fn scan<S: Simd>(s: S, what: Scan<'_>, buffer: &mut [f32], record: &mut [f32]) {
+    let [width, value_width] = what.widths;
+    let rows = what.q.len() / width;
+    let (scores, rest) = buffer.split_at_mut(rows * TILE);
+    let (k_tile, v_tile) = rest.split_at_mut(TILE * width);
+    for from in (what.keys[0]..what.keys[1]).step_by(TILE) {
+        let count = TILE.min(what.keys[1] - from);
+        let whole = count.next_multiple_of(4);
+        copy_rows(s, &what.k, from, &mut k_tile[..count * width], width);
+        k_tile[count * width..whole * width].fill(0.0);
+        each_rows(rows, |first, n| {
+            let (q, scores) = (&what.q[first * width..], &mut scores[first * TILE..]);
+            let keys = &k_tile[..whole * width];
+            match n {
+                4 => score::<S, 4>(s, q, keys, width, scores),
+                3 => score::<S, 3>(s, q, keys, width, scores),
+                2 => score::<S, 2>(s, q, keys, width, scores),
+                _ => score::<S, 1>(s, q, keys, width, scores),
             }
-            copy_rows(s, &v, from, &mut v_tile[..count * value_width], value_width);
-            let v_tile = &v_tile[..count * value_width];
-            each_rows(rows, |first, n| {
-                let (scores, record) = (&scores[first * TILE..], &mut self.record[first * (HEAD + value_width)..]);
-                match n {
-                    4 => gather::<S, 4>(s, scores, v_tile, value_width, record),
-                    3 => gather::<S, 3>(s, scores, v_tile, value_width, record),
-                    2 => gather::<S, 2>(s, scores, v_tile, value_width, record),
-                    _ => gather::<S, 1>(s, scores, v_tile, value_width, record),
-                }
-            });
+        });
+        for (r, record) in record.chunks_exact_mut(HEAD + value_width).enumerate() {
+            let scores = &mut scores[r * TILE..][..count];
+            let (head, query) = (what.first.head + r / what.first.queries, r % what.first.queries);
+            what.mask.apply(RowAt { head, query, ..what.first }, what.base + from, scores);
+            let mut state = Running { max: record[0], sum: record[1] };
+            let keep = state.take(s, scores);
+            (record[0], record[1]) = (state.max, state.sum);
+            if keep != 1.0 {
+                record[HEAD..].iter_mut().for_each(|y| *y *= keep);
+            }
         }
+        copy_rows(s, &what.v, from, &mut v_tile[..count * value_width], value_width);
+        let v_tile = &v_tile[..count * value_width];
+        each_rows(rows, |first, n| {
+            let (scores, record) = (&scores[first * TILE..], &mut record[first * (HEAD + value_width)..]);
+            match n {
+                4 => gather::<S, 4>(s, scores, v_tile, value_width, record),
+                3 => gather::<S, 3>(s, scores, v_tile, value_width, record),
+                2 => gather::<S, 2>(s, scores, v_tile, value_width, record),
+                _ => gather::<S, 1>(s, scores, v_tile, value_width, record),
+            }
+        });
+    }
+}
+
+/// Adds a record of a row to the sum of the records before; `sum` has as many floats as a value.
+pub(crate) fn join(state: &mut Running, sum: &mut [f32], record: &[f32]) {
+    let factors = state.join(Running { max: record[0], sum: record[1] });
+    for (y, x) in sum.iter_mut().zip(&record[HEAD..]) {
+        *y = *y * factors[0] + x * factors[1];
     }
 }
 
@@ -266,10 +324,7 @@ impl<T: Float> Work for Merge<'_, T> {
         let mut state = Running::EMPTY;
         for part in 0..cuts {
             let record = &self.records[((first + part) * rows + row) * pitch..][..pitch];
-            let factors = state.join(Running { max: record[0], sum: record[1] });
-            for (y, x) in sum.iter_mut().zip(&record[HEAD..]) {
-                *y = *y * factors[0] + x * factors[1];
-            }
+            join(&mut state, sum, record);
         }
         let sum = &mut sum[..self.out.len()];
         self.what.finish(s, self.what.row_at(batch, head, query), state, sum);

@@ -31,7 +31,7 @@ pub struct MaskView<T> {
 
 /// What a mask did to a row, where it matters for rows that see nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Hide {
+pub(crate) enum Hide {
     /// Hidden rows give the mean of the values.
     Mean,
     /// Hidden rows give NaN.

@@ -17,7 +17,11 @@ use crate::error::{Check, ShapeError};
 use crate::level::Level;
 use crate::matrix::View4;
 
-pub use mask::{Hide, Mask, MaskView};
+pub use mask::{Mask, MaskView};
+
+pub(crate) use decode::{Scan, clear, join, scan};
+pub(crate) use mask::RowAt;
+pub(crate) use state::Running;
 
 /// What to attend with; see [`attention`].
 #[derive(Debug, Clone, Copy)]

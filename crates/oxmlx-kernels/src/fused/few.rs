@@ -17,7 +17,7 @@ const STRIP: usize = 64;
 const TASK: usize = 8 << 10;
 
 /// Tiles of an output of any type.
-enum Out<'a> {
+pub(super) enum Out<'a> {
     F32(Tiles<'a, f32>),
     F16(Tiles<'a, half::f16>),
     Bf16(Tiles<'a, half::bf16>),
@@ -35,7 +35,7 @@ macro_rules! each_out {
 
 impl<'a> Out<'a> {
     /// Tiles of all rows and `step` columns.
-    fn new(out: MatMut<'a>, step: usize) -> Self {
+    pub(super) fn new(out: MatMut<'a>, step: usize) -> Self {
         use crate::dtype::FloatsMut;
         let (shape, stride, step) = ([out.rows, out.cols], out.stride, [out.rows, step]);
         match out.data {
@@ -47,27 +47,27 @@ impl<'a> Out<'a> {
 }
 
 /// Rows of weights a task, when `total` bytes of weights are to be read; a multiple of 32.
-fn step(weights: &Weights<'_>, total: usize) -> usize {
+pub(super) fn step(weights: &Weights<'_>, total: usize) -> usize {
     let bytes = (total / (Pool::global().threads() * 4)).max(TASK);
     (bytes / (weights.row_bytes() + 1)).max(1).next_multiple_of(BLOCK)
 }
 
-fn total(weights: &[Weights<'_>]) -> usize {
+pub(super) fn total(weights: &[Weights<'_>]) -> usize {
     weights.iter().map(|w| w.row_bytes() * w.shape()[0]).sum()
 }
 
 /// The activations after the norm, in both orders in which matrices may want them.
-struct Inputs<'a> {
+pub(super) struct Inputs<'a> {
     natural: Prepared<'a>,
     even_odd: Option<Prepared<'a>>,
 }
 
 impl<'a> Inputs<'a> {
-    fn size(x: &MatRef<'_>) -> usize {
+    pub(super) fn size(x: &MatRef<'_>) -> usize {
         2 * Prepared::size(x.rows, x.cols) + x.cols
     }
 
-    fn new(
+    pub(super) fn new(
         level: Level,
         x: &MatRef<'_>,
         norm: Option<Norm<'_>>,
@@ -84,7 +84,7 @@ impl<'a> Inputs<'a> {
         Self { natural: prepared(&*natural), even_odd: wish.map(|_| prepared(&*even_odd)) }
     }
 
-    fn of(&self, level: Level, weights: &Weights<'_>) -> Prepared<'a> {
+    pub(super) fn of(&self, level: Level, weights: &Weights<'_>) -> Prepared<'a> {
         match (weights.format(), self.even_odd) {
             (Some(format), Some(even_odd)) if level.run(Wish(format)) => even_odd,
             _ => self.natural,
@@ -162,7 +162,7 @@ pub(super) fn products(level: Level, x: &MatRef<'_>, norm: Option<Norm<'_>>, lis
                 let first = tasks;
                 let x = inputs.of(level, &p.weights);
                 let job = Job { x, add: p.add, out: Out::new(p.out, step(&p.weights, total)), weights: p.weights };
-                tasks += each_out!(&job.out, tiles => tiles.count());
+                tasks += job.count();
                 (first, job)
             })
             .collect();
@@ -175,15 +175,28 @@ pub(super) fn products(level: Level, x: &MatRef<'_>, norm: Option<Norm<'_>>, lis
 }
 
 /// One product, cut into tasks.
-struct Job<'a> {
-    weights: Weights<'a>,
-    x: Prepared<'a>,
-    add: Option<MatRef<'a>>,
-    out: Out<'a>,
+pub(super) struct Job<'a> {
+    pub(super) weights: Weights<'a>,
+    pub(super) x: Prepared<'a>,
+    pub(super) add: Option<MatRef<'a>>,
+    pub(super) out: Out<'a>,
 }
 
 impl Job<'_> {
-    fn run(&self, level: Level, index: usize) {
+    /// How many tasks it is cut into.
+    pub(super) fn count(&self) -> usize {
+        each_out!(&self.out, tiles => tiles.count())
+    }
+
+    /// The finished f32 result; nothing before it is finished, or if it is of another type.
+    pub(super) fn read(&self) -> Option<&[f32]> {
+        match &self.out {
+            Out::F32(tiles) => tiles.read(),
+            Out::F16(_) | Out::Bf16(_) => None,
+        }
+    }
+
+    pub(super) fn run(&self, level: Level, index: usize) {
         each_out!(&self.out, tiles => {
             let Some(mut tile) = tiles.claim(index) else { return };
             finish(level, &self.weights, self.x, self.add.as_ref(), &mut tile);
@@ -192,7 +205,7 @@ impl Job<'_> {
 }
 
 /// Multiplies, adds and stores the columns of a tile.
-fn finish<T: Float>(
+pub(super) fn finish<T: Float>(
     level: Level,
     weights: &Weights<'_>,
     x: Prepared<'_>,
@@ -250,7 +263,7 @@ pub(super) fn gated_mlp(level: Level, x: &MatRef<'_>, mlp: &GatedMlp<'_>, out: M
             Pool::global().phases(&sizes, |phase, i| {
                 if phase == 0 {
                     let Some(mut tile) = hidden.claim(i) else { return };
-                    gate(level, &inputs, mlp, &mut tile);
+                    gate(level, &inputs, [&mlp.gate, &mlp.up], mlp.down.format(), &mut tile);
                 } else {
                     // All of phase 0 is done, so nothing is being written.
                     let Some(data) = hidden.read() else { return };
@@ -265,13 +278,19 @@ pub(super) fn gated_mlp(level: Level, x: &MatRef<'_>, mlp: &GatedMlp<'_>, out: M
     });
 }
 
-/// Computes a tile of `silu(gate) * up`, in the order that `down` wants.
-fn gate(level: Level, inputs: &Inputs<'_>, mlp: &GatedMlp<'_>, tile: &mut Tile<'_, f32>) {
+/// Computes a tile of `silu(gate) * up`, in the order that the next matrix wants.
+pub(super) fn gate(
+    level: Level,
+    inputs: &Inputs<'_>,
+    pair: [&Weights<'_>; 2],
+    order: Option<u8>,
+    tile: &mut Tile<'_, f32>,
+) {
     let ([_, first], [rows, cols]) = (tile.origin(), tile.shape());
     let (mut gate, mut up) = ([0.0; MAX_ROWS * STRIP], [0.0; MAX_ROWS * STRIP]);
     for start in (0..cols).step_by(STRIP) {
         let n = STRIP.min(cols - start);
-        for (weights, sums) in [(&mlp.gate, &mut gate), (&mlp.up, &mut up)] {
+        for (weights, sums) in pair.into_iter().zip([&mut gate, &mut up]) {
             let x = inputs.of(level, weights);
             weights.multiply(level, first + start, x, &mut sums[..x.padded * n], n);
         }
@@ -281,7 +300,7 @@ fn gate(level: Level, inputs: &Inputs<'_>, mlp: &GatedMlp<'_>, tile: &mut Tile<'
         for m in 0..rows {
             let to = &mut tile.row(m)[start..start + n];
             to.copy_from_slice(&gate[m * n..(m + 1) * n]);
-            if let Some(format) = mlp.down.format() {
+            if let Some(format) = order {
                 level.run(Reorder { format, row: to });
             }
         }
@@ -302,9 +321,9 @@ impl Work for Gate<'_> {
     }
 }
 
-struct Reorder<'a> {
-    format: u8,
-    row: &'a mut [f32],
+pub(super) struct Reorder<'a> {
+    pub(super) format: u8,
+    pub(super) row: &'a mut [f32],
 }
 
 impl Work for Reorder<'_> {

@@ -4,6 +4,9 @@
 //! product (adding the residual, the gate) happens on its way out. More rows take the same steps one after the other.
 
 mod few;
+mod layer;
+mod layer_few;
+mod layer_many;
 mod many;
 mod weights;
 
@@ -13,6 +16,7 @@ use crate::matrix::{MatMut, MatRef};
 use crate::ops::Norm;
 use crate::quant::MAX_ROWS;
 
+pub use layer::{Heads, LayerCache, LayerWeights, decoder_layer};
 pub use weights::Weights;
 
 /// One product of [`products`]: `out = x @ weights^T + add`.

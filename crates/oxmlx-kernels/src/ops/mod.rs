@@ -12,6 +12,7 @@ pub use rope::{Rope, rope};
 
 pub(crate) use activation::gated;
 pub(crate) use norm::{exp_row, largest, normalize, rms_scale};
+pub(crate) use rope::rotate;
 
 /// Elements below which a kernel stays on its caller's thread.
 pub(crate) const SMALL: usize = 16 << 10;

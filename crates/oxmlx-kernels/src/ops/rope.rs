@@ -65,8 +65,19 @@ impl<'a> Rope<'a> {
         Ok(())
     }
 
-    pub(crate) fn table(&self) -> Table<'a> {
-        Table { rope: *self }
+    /// Rotated elements of a row.
+    pub(crate) fn dims(&self) -> usize {
+        self.dims
+    }
+
+    /// Whether pairs are neighbours.
+    pub(crate) fn is_traditional(&self) -> bool {
+        self.traditional
+    }
+
+    /// Work that fills `to` with the cosines of a position, then the sines.
+    pub(crate) fn at<'t>(self, position: i64, to: &'t mut [f32]) -> Angles<'a, 't> {
+        Angles { rope: self, position, to }
     }
 }
 
@@ -95,7 +106,7 @@ pub fn rope(level: Level, x: View4<'_>, rope: Rope<'_>, offsets: &[i32], out: Fl
             let offset = *offsets.get(b).or(offsets.first()).unwrap_or(&0);
             scratch::with(2 * half + width, |buffer| {
                 let (table, row) = buffer.split_at_mut(2 * half);
-                level.run(rope.table().at(i64::from(offset) + l as i64, table));
+                level.run(rope.at(i64::from(offset) + l as i64, table));
                 for h in 0..heads {
                     let Some(mut tile) = tiles.claim((b * heads + h) * length + l) else { continue };
                     let from = x.data.window(x.start(b, h, l), width);
@@ -117,18 +128,6 @@ pub fn rope(level: Level, x: View4<'_>, rope: Rope<'_>, offsets: &[i32], out: Fl
 }
 
 /// Computes cosines and sines.
-#[derive(Clone, Copy)]
-pub(crate) struct Table<'a> {
-    rope: Rope<'a>,
-}
-
-impl<'a> Table<'a> {
-    /// Work that fills `to` with the cosines of a position, then the sines.
-    pub(crate) fn at<'t>(self, position: i64, to: &'t mut [f32]) -> Angles<'a, 't> {
-        Angles { rope: self.rope, position, to }
-    }
-}
-
 pub(crate) struct Angles<'a, 't> {
     rope: Rope<'a>,
     position: i64,

@@ -1,0 +1,228 @@
+//! A whole decoder layer against its parts in f64, at every level of this machine.
+//!
+//! Weights are such that activations stay of order 1. Bound: 2e-5, and what the cache's type rounds.
+
+mod common;
+
+use common::{Buffer, DTYPES, Dtype, Random, assert_close};
+use oxmlx_kernels::attention::Mask;
+use oxmlx_kernels::fused::{Heads, LayerCache, LayerWeights, Weights, decoder_layer};
+use oxmlx_kernels::ops::{Norm, Rope};
+use oxmlx_kernels::quant::{AffineShape, QuantMatrix};
+use oxmlx_kernels::reference::{self, Sizes};
+use oxmlx_kernels::{Level, MatRef};
+
+const HIDDEN: usize = 96;
+const INNER: usize = 160;
+const WIDTH: usize = 24;
+const EPS: f32 = 1e-5;
+
+/// A matrix of quantized or dense weights.
+enum Owned {
+    Quant(Vec<u32>, Buffer, Buffer, AffineShape),
+    Dense(Buffer, [usize; 2]),
+}
+
+impl Owned {
+    fn new(random: &mut Random, rows: usize, cols: usize, quantized: bool) -> Self {
+        let size = 1.0 / (cols as f32).sqrt();
+        if !quantized {
+            let x: Vec<f32> = random.floats(rows * cols).iter().map(|x| x * size).collect();
+            return Self::Dense(Buffer::of(Dtype::Bf16, &x), [rows, cols]);
+        }
+        let shape = AffineShape { rows, cols, bits: 4, group: 32 };
+        let groups = rows * cols / 32;
+        let scales = Buffer::of(Dtype::F16, &vec![size / 8.0; groups]);
+        let biases = Buffer::of(Dtype::F16, &vec![-size; groups]);
+        Self::Quant(random.words(rows * cols / 8), scales, biases, shape)
+    }
+
+    fn weights(&self) -> Weights<'_> {
+        match self {
+            Self::Quant(words, scales, biases, shape) => {
+                Weights::quantized(QuantMatrix::affine(words, scales.view(), biases.view(), *shape).unwrap())
+            }
+            Self::Dense(x, [rows, cols]) => Weights::dense(MatRef::new(x.view(), *rows, *cols).unwrap()).unwrap(),
+        }
+    }
+
+    fn times(&self, x: &[f64]) -> Vec<f64> {
+        let [n, k] = self.weights().shape();
+        let values = match self {
+            Self::Quant(words, scales, biases, shape) => {
+                reference::dequantize(words, scales.view(), biases.view(), *shape)
+            }
+            Self::Dense(x, _) => x.to_f64(),
+        };
+        reference::qmm(x, &values, [x.len() / k, k, n]).iter().map(|s| s.value).collect()
+    }
+}
+
+struct Model {
+    norms: [Buffer; 2],
+    /// q, k, v, o, gate, up, down.
+    matrices: Vec<Owned>,
+    heads: [usize; 2],
+}
+
+impl Model {
+    fn new(random: &mut Random, heads: [usize; 2], quantized: bool) -> Self {
+        let [h, kh] = heads.map(|n| n * WIDTH);
+        let shapes =
+            [(h, HIDDEN), (kh, HIDDEN), (kh, HIDDEN), (HIDDEN, h), (INNER, HIDDEN), (INNER, HIDDEN), (HIDDEN, INNER)];
+        // The products with `heads * width` columns are quantized only if whole groups fit.
+        let matrices = shapes.map(|(n, k)| Owned::new(random, n, k, quantized && k % 32 == 0));
+        let norms = [random.buffer(Dtype::F32, HIDDEN), random.buffer(Dtype::F32, HIDDEN)];
+        Self { norms, matrices: matrices.into(), heads }
+    }
+
+    fn layer(&self) -> LayerWeights<'_> {
+        let norm = |i: usize| Norm { weight: Some(self.norms[i].view()), bias: None, eps: EPS };
+        let m = |i: usize| self.matrices[i].weights();
+        LayerWeights {
+            attention_norm: norm(0),
+            q: m(0),
+            k: m(1),
+            v: m(2),
+            o: m(3),
+            mlp_norm: norm(1),
+            gate: m(4),
+            up: m(5),
+            down: m(6),
+        }
+    }
+
+    fn how(&self, window: Option<usize>, traditional: bool) -> Heads<'static> {
+        let rope = Rope::new(WIDTH, 100.0).traditional(traditional);
+        Heads { heads: self.heads[0], kv_heads: self.heads[1], width: WIDTH, scale: 0.2, rope, window }
+    }
+}
+
+struct Case {
+    batch: usize,
+    tokens: usize,
+    len: usize,
+    window: Option<usize>,
+    dtype: Dtype,
+}
+
+fn check(level: Level, random: &mut Random, model: &Model, case: &Case) {
+    let &Case { batch, tokens, len, window, dtype } = case;
+    let [h, kh] = model.heads;
+    let (rows, capacity, traditional) = (batch * tokens, len + tokens + 3, len % 2 == 1);
+    let what = format!("{level:?} {batch} x {tokens} after {len}, window {window:?}, heads {h}/{kh}, {dtype:?}");
+    let old = random.floats(rows * HIDDEN);
+    let (mut keys, mut values) =
+        (random.buffer(dtype, batch * kh * capacity * WIDTH), random.buffer(dtype, batch * kh * capacity * WIDTH));
+    let before = [keys.to_f64(), values.to_f64()];
+    let mut x = old.clone();
+    let cache = LayerCache { keys: keys.view_mut(), values: values.view_mut(), capacity, len };
+    decoder_layer(level, &mut x, [batch, tokens], &model.layer(), &model.how(window, traditional), cache).unwrap();
+
+    let old: Vec<f64> = old.iter().map(|&x| f64::from(x)).collect();
+    let eps = f64::from(EPS);
+    let normed = reference::rms_norm(&old, Some(&model.norms[0].to_f64()), eps, HIDDEN);
+    let [q, k, v] = [0, 1, 2].map(|i| model.matrices[i].times(&normed));
+    let lengths: Vec<f64> = (0..WIDTH / 2).map(|i| 100f64.powf(2.0 * i as f64 / WIDTH as f64)).collect();
+    // `[batch, heads, tokens, width]`, rotated if asked for.
+    let split = |x: &[f64], n: usize, turn: bool| -> Vec<f64> {
+        let row = |i: usize| {
+            let (b, head, t) = (i / tokens / n, i / tokens % n, i % tokens);
+            let row = &x[((b * tokens + t) * n + head) * WIDTH..][..WIDTH];
+            if turn { reference::rope(row, (len + t) as f64, &lengths, traditional) } else { row.to_vec() }
+        };
+        (0..batch * n * tokens).flat_map(row).collect()
+    };
+    let (q, k, v) = (split(&q, h, true), split(&k, kh, true), split(&v, kh, false));
+    let after = [keys.to_f64(), values.to_f64()];
+    let mut live = [Vec::new(), Vec::new()];
+    for (side, new) in [k, v].iter().enumerate() {
+        for plane in 0..batch * kh {
+            let at = plane * capacity * WIDTH;
+            let (start, end) = (at + len * WIDTH, at + (len + tokens) * WIDTH);
+            assert_eq!(after[side][at..start], before[side][at..start], "{what}: old rows");
+            assert_eq!(
+                after[side][end..at + capacity * WIDTH],
+                before[side][end..at + capacity * WIDTH],
+                "{what}: room"
+            );
+            let new = &new[plane * tokens * WIDTH..][..tokens * WIDTH];
+            assert_close(&after[side][start..end], new, dtype, 1e-5, &format!("{what}: new rows"));
+            live[side].extend_from_slice(&after[side][at..end]);
+        }
+    }
+    let sizes = Sizes { batch, heads: model.heads, lengths: [tokens, len + tokens], widths: [WIDTH; 2] };
+    let scale = f64::from(0.2f32);
+    let attended = reference::attention([&q, &live[0], &live[1]], sizes, scale, &Mask::Causal { window }, None);
+    let joined: Vec<f64> = (0..rows * h * WIDTH)
+        .map(|i| {
+            let (row, head, e) = (i / WIDTH / h, i / WIDTH % h, i % WIDTH);
+            attended[((row / tokens * h + head) * tokens + row % tokens) * WIDTH + e]
+        })
+        .collect();
+    let add = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<_>>();
+    let middle = add(&model.matrices[3].times(&joined), &old);
+    let normed = reference::rms_norm(&middle, Some(&model.norms[1].to_f64()), eps, HIDDEN);
+    let hidden = reference::silu_mul(&model.matrices[4].times(&normed), &model.matrices[5].times(&normed));
+    let want = add(&model.matrices[6].times(&hidden), &middle);
+    let got: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
+    assert_close(&got, &want, Dtype::F32, 2e-5, &what);
+}
+
+#[test]
+fn a_layer_matches_its_parts_in_f64() {
+    let mut random = Random(1);
+    for level in Level::available() {
+        for heads in [[4, 4], [4, 2], [4, 1]] {
+            for quantized in [false, true] {
+                let model = Model::new(&mut random, heads, quantized);
+                for (batch, tokens) in [(1, 1), (3, 1), (1, 5), (2, 4), (2, 9), (1, 40)] {
+                    for (len, window) in [(0, None), (1, Some(1)), (70, None), (331, None), (331, Some(40))] {
+                        let case = Case { batch, tokens, len, window, dtype: Dtype::F32 };
+                        check(level, &mut random, &model, &case);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_layer_keeps_its_cache_in_any_type() {
+    let mut random = Random(2);
+    let model = Model::new(&mut random, [4, 2], true);
+    for level in Level::available() {
+        for dtype in DTYPES {
+            for tokens in [1, 20] {
+                check(level, &mut random, &model, &Case { batch: 1, tokens, len: 30, window: None, dtype });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_layer_refuses_what_does_not_fit_and_writes_nothing() {
+    let mut random = Random(3);
+    let model = Model::new(&mut random, [4, 2], false);
+    let mut x = random.floats(HIDDEN);
+    let old = x.clone();
+    let mut run = |heads: Heads<'_>, capacity: usize, len: usize, size: usize| {
+        let (mut keys, mut values) = (vec![0.0f32; size], vec![0.0f32; size]);
+        let cache = LayerCache {
+            keys: oxmlx_kernels::FloatsMut::F32(&mut keys),
+            values: oxmlx_kernels::FloatsMut::F32(&mut values),
+            capacity,
+            len,
+        };
+        decoder_layer(Level::best(), &mut x, [1, 1], &model.layer(), &heads, cache).map_err(|e| e.what())
+    };
+    let how = model.how(None, false);
+    assert_eq!(run(how, 5, 5, 2 * 5 * WIDTH), Err("capacity"));
+    assert_eq!(run(how, 5, usize::MAX, 2 * 5 * WIDTH), Err("capacity"));
+    assert_eq!(run(how, 5, 0, 5 * WIDTH), Err("length of keys"));
+    assert_eq!(run(Heads { heads: 3, ..how }, 5, 0, 2 * 5 * WIDTH), Err("heads"));
+    assert_eq!(run(Heads { heads: 6, ..how }, 5, 0, 2 * 5 * WIDTH), Err("q"));
+    assert_eq!(run(Heads { window: Some(0), ..how }, 5, 0, 2 * 5 * WIDTH), Err("window"));
+    assert_eq!(run(how, 5, 4, 2 * 5 * WIDTH), Ok(()));
+    assert_ne!(x, old);
+}
