@@ -12,6 +12,7 @@ use crate::closure::{BoxError, Closure, Failure, FailureSlot};
 use crate::{Array, Result, lock, trace};
 
 #[cxx::bridge(namespace = "oxmlx::transforms")]
+#[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
 pub(crate) mod ffi {
     struct TwoLists {
         first: Vec<Array>,

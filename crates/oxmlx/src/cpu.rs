@@ -106,17 +106,3 @@ fn rows_of(shape: &[i32]) -> (usize, usize) {
         [rows @ .., columns] => (rows.iter().map(|&n| n as usize).product(), *columns as usize),
     }
 }
-
-/// `out = sum + residual`, rounded once.
-fn add_into(sum: &[f32], residual: Floats<'_>, out: FloatsMut<'_>) {
-    let at = |i: usize| match residual {
-        Floats::F32(r) => r[i],
-        Floats::F16(r) => r[i].to_f32(),
-        Floats::Bf16(r) => r[i].to_f32(),
-    };
-    match out {
-        FloatsMut::F32(out) => out.iter_mut().enumerate().for_each(|(i, y)| *y = sum[i] + at(i)),
-        FloatsMut::F16(out) => out.iter_mut().enumerate().for_each(|(i, y)| *y = f16::from_f32(sum[i] + at(i))),
-        FloatsMut::Bf16(out) => out.iter_mut().enumerate().for_each(|(i, y)| *y = bf16::from_f32(sum[i] + at(i))),
-    }
-}

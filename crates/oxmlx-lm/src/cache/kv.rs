@@ -1,5 +1,6 @@
 //! The plain cache: every key and value of a sequence, in one growing buffer a layer.
 
+use oxmlx::fused::{Attended, CachedAttention, KvBuffers, cached_attention};
 use oxmlx::{Array, ops};
 
 use crate::{Error, ErrorKind, Result};
@@ -32,37 +33,26 @@ impl KvCache {
         self.len == 0
     }
 
-    /// Appends the keys and values of new tokens and returns all of them, the new ones last.
+    /// Turns `[q, k, v]` by the positions that follow, appends keys and values, and attends over all of them: gives
+    /// `[batch, tokens, heads * head_dim]`. See [`cached_attention`].
     ///
     /// # Errors
-    /// [`ErrorKind::Mlx`] when the shapes differ from what the cache holds in another dimension than tokens. The cache is then as
-    /// before.
-    pub fn append(&mut self, keys: &Array, values: &Array) -> Result<(Array, Array)> {
-        let added = keys.dim(2).unwrap_or(0) as usize;
-        let end = self.len + added;
-        let (mut k, mut v) = match self.buffers.take() {
-            Some(buffers) => buffers,
-            None => (empty_like(keys)?, empty_like(values)?),
-        };
-        let before = (k.clone(), v.clone());
-        let appended = (|| {
-            if capacity(&k) < end {
-                k = grown(&k, self.len, end)?;
-                v = grown(&v, self.len, end)?;
-            }
-            Ok((written(&k, keys, self.len)?, written(&v, values, self.len)?))
-        })();
-        match appended {
-            Ok((k, v)) => {
-                // The old handles go first: a buffer that nobody else holds is written in place.
-                drop(before);
-                let live = (rows(&k, end)?, rows(&v, end)?);
-                self.buffers = Some((k, v));
-                self.len = end;
-                Ok(live)
+    /// [`ErrorKind::Mlx`] when the shapes differ from what the cache holds. The cache is then as before.
+    pub fn attend(&mut self, qkv: [&Array; 3], how: CachedAttention<'_>) -> Result<Array> {
+        let added = qkv[1].dim(1).unwrap_or(0) as usize;
+        let kept = self.buffers.take();
+        let attended = room(kept.as_ref(), qkv[1], self.len, added, how).and_then(|(keys, values)| {
+            Ok(cached_attention(qkv, KvBuffers { keys, values, len: self.len }, how)?)
+        });
+        match attended {
+            Ok(Attended { output, buffers }) => {
+                // The old handles go with `kept`: a buffer that nobody else holds is written in place.
+                self.len = buffers.len;
+                self.buffers = Some((buffers.keys, buffers.values));
+                Ok(output)
             }
             Err(error) => {
-                self.buffers = Some(before);
+                self.buffers = kept;
                 Err(error)
             }
         }
@@ -87,42 +77,34 @@ impl KvCache {
     }
 }
 
-fn capacity(buffer: &Array) -> usize {
-    buffer.dim(2).unwrap_or(0) as usize
-}
-
-/// A buffer without rows, of the layout of `like`.
-fn empty_like(like: &Array) -> Result<Array> {
-    let mut shape = like.shape().to_vec();
-    if let Some(tokens) = shape.get_mut(2) {
-        *tokens = 0;
+/// The buffers with room for `added` more rows; new ones in whole steps where there is none.
+fn room(
+    buffers: Option<&(Array, Array)>,
+    keys: &Array,
+    len: usize,
+    added: usize,
+    how: CachedAttention<'_>,
+) -> Result<(Array, Array)> {
+    let end = len + added;
+    let rows = |buffer: &Array| buffer.dim(2).unwrap_or(0) as usize;
+    if let Some((keys, values)) = buffers
+        && rows(keys) >= end
+    {
+        return Ok((keys.clone(), values.clone()));
     }
-    Ok(ops::zeros(shape, like.dtype())?)
-}
-
-/// The first `len` rows of a buffer, with room for at least `end`.
-fn grown(buffer: &Array, len: usize, end: usize) -> Result<Array> {
-    let mut shape = buffer.shape().to_vec();
-    shape[2] = (end.div_ceil(STEP) * STEP - len) as i32;
-    let room = ops::zeros(shape, buffer.dtype())?;
-    if len == 0 {
-        return Ok(room);
+    let fresh = (end.div_ceil(STEP) * STEP - len) as i32;
+    let batch = keys.dim(0).unwrap_or(1);
+    let zeros = ops::zeros([batch, how.kv_heads, fresh, how.head_dim], keys.dtype())?;
+    match buffers {
+        Some((keys, values)) if len > 0 => {
+            let live = |buffer: &Array| {
+                let stop = [batch, how.kv_heads, len as i32, how.head_dim];
+                let live = ops::slice(buffer, &[0; 4], &stop, &[1; 4])?;
+                ops::concatenate(&[live, zeros.clone()], 2)
+            };
+            Ok((live(keys)?, live(values)?))
+        }
+        // Two arrays: each is written in place.
+        _ => Ok((zeros.clone(), ops::zeros(zeros.shape(), keys.dtype())?)),
     }
-    Ok(ops::concatenate(&[rows(buffer, len)?, room], 2)?)
-}
-
-/// The buffer with `update` written from row `at` on.
-fn written(buffer: &Array, update: &Array, at: usize) -> Result<Array> {
-    let ndim = buffer.ndim();
-    let (mut start, mut stop) = (vec![0; ndim], buffer.shape().to_vec());
-    start[2] = at as i32;
-    stop[2] = at as i32 + update.dim(2).unwrap_or(0);
-    Ok(ops::slice_update(buffer, update, &start, &stop, &vec![1; ndim])?)
-}
-
-fn rows(buffer: &Array, len: usize) -> Result<Array> {
-    let ndim = buffer.ndim();
-    let mut stop = buffer.shape().to_vec();
-    stop[2] = len as i32;
-    Ok(ops::slice(buffer, &vec![0; ndim], &stop, &vec![1; ndim])?)
 }

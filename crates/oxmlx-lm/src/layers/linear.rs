@@ -1,6 +1,7 @@
 //! Matrix multiplication with a stored weight.
 
-use oxmlx::quantize::{Quantized, dequantize, quantized_matmul};
+use oxmlx::fused::Matrix;
+use oxmlx::quantize::{Quantized, dequantize};
 use oxmlx::{Array, ops};
 
 use crate::Result;
@@ -15,15 +16,20 @@ pub enum Weight {
 }
 
 impl Weight {
+    /// As a part of a fused block.
+    pub fn matrix(&self) -> Matrix<'_> {
+        match self {
+            Self::Plain(weight) => Matrix::Plain(weight),
+            Self::Affine(quantized) => Matrix::Affine(quantized),
+        }
+    }
+
     /// `x @ weight^T`: `[.., columns]` to `[.., rows]`.
     ///
     /// # Errors
     /// [`ErrorKind::Mlx`](crate::ErrorKind::Mlx) when the inner dimensions differ.
     pub fn apply(&self, x: &Array) -> Result<Array> {
-        Ok(match self {
-            Self::Plain(weight) => x.matmul(&weight.transpose()?)?,
-            Self::Affine(quantized) => quantized_matmul(x, quantized)?,
-        })
+        Ok(self.matrix().apply(x)?)
     }
 
     /// The rows at `indices`, in floating point: `[..]` to `[.., columns]`.
@@ -54,6 +60,14 @@ impl Linear {
     /// A layer of these parts; the bias has one value a row of the weight.
     pub fn new(weight: Weight, bias: Option<Array>) -> Self {
         Self { weight, bias }
+    }
+
+    /// The weight as a part of a fused block; `None` when there is a bias, which the blocks do not have.
+    pub fn matrix(&self) -> Option<Matrix<'_>> {
+        match self.bias {
+            Some(_) => None,
+            None => Some(self.weight.matrix()),
+        }
     }
 
     /// `[.., columns]` to `[.., rows]`.

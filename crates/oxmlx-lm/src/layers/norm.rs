@@ -1,5 +1,6 @@
 //! Normalisation.
 
+use oxmlx::fused::Norm;
 use oxmlx::{Array, fast};
 
 use crate::Result;
@@ -15,6 +16,11 @@ impl RmsNorm {
     /// A norm with one factor an entry; `eps` is added to the mean square.
     pub fn new(weight: Array, eps: f32) -> Self {
         Self { weight, eps }
+    }
+
+    /// As a part of a fused block.
+    pub fn norm(&self) -> Norm<'_> {
+        Norm { weight: &self.weight, eps: self.eps }
     }
 
     /// `[.., width]` to the same.

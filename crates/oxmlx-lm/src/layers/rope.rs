@@ -38,10 +38,15 @@ impl Rope {
     /// # Errors
     /// [`ErrorKind::Mlx`](crate::ErrorKind::Mlx) when the heads are narrower than the turned part.
     pub fn forward(&self, x: &Array, offset: usize) -> Result<Array> {
+        Ok(fast::rope(x, &self.rope(), offset as i32)?)
+    }
+
+    /// As a part of a fused block.
+    pub fn rope(&self) -> fast::Rope<'_> {
         let rope = match &self.periods {
             Some(periods) => fast::Rope::with_freqs(self.dims, periods),
             None => fast::Rope::new(self.dims, self.base),
         };
-        Ok(fast::rope(x, &rope.traditional(self.traditional).scale(self.scale), offset as i32)?)
+        rope.traditional(self.traditional).scale(self.scale)
     }
 }

@@ -27,9 +27,7 @@ pub struct Llama {
 }
 
 struct Layer {
-    attention_norm: RmsNorm,
     attention: Attention,
-    mlp_norm: RmsNorm,
     mlp: Mlp,
 }
 
@@ -58,17 +56,15 @@ impl Layer {
         let norm = |loader: &mut Loader<'_>, name: &str| {
             loader.rms_norm(&format!("{module}.{name}"), config.hidden_size, config.norm_eps)
         };
+        let (before, between) = (norm(loader, "input_layernorm")?, norm(loader, "post_attention_layernorm")?);
         Ok(Self {
-            attention_norm: norm(loader, "input_layernorm")?,
-            attention: Attention::load(loader, config, &format!("{module}.self_attn"), index, rope)?,
-            mlp_norm: norm(loader, "post_attention_layernorm")?,
-            mlp: Mlp::load(loader, config, &format!("{module}.mlp"))?,
+            attention: Attention::load(loader, config, before, index, rope)?,
+            mlp: Mlp::load(loader, config, between, &format!("{module}.mlp"))?,
         })
     }
 
     fn forward(&self, x: &Array, cache: &mut KvCache) -> Result<Array> {
-        let x = (x + self.attention.forward(&self.attention_norm.forward(x)?, cache)?)?;
-        Ok((&x + self.mlp.forward(&self.mlp_norm.forward(&x)?)?)?)
+        self.mlp.forward(&self.attention.forward(x, cache)?)
     }
 }
 

@@ -1,8 +1,10 @@
 //! A stored matrix as inputs of a node, and as memory inside its body.
 
-use oxmlx_kernels::gemm::{Factors, gemm};
-use oxmlx_kernels::quant::{AffineShape, QuantMatrix, qmm};
-use oxmlx_kernels::{FloatsMut, Level, MatMut, MatRef};
+use std::borrow::Cow;
+
+use oxmlx_kernels::MatRef;
+use oxmlx_kernels::fused::Weights;
+use oxmlx_kernels::quant::{AffineShape, QuantMatrix};
 
 use super::{Packed, readable};
 use crate::Array;
@@ -85,28 +87,47 @@ pub(super) fn push_inputs(matrix: Matrix<'_>, inputs: &mut Vec<Array>) {
     }
 }
 
-/// `out = x @ matrix^T` inside a body.
-pub(super) fn multiply(spec: Spec, inputs: &[Input<'_>], x: MatRef<'_>, out: FloatsMut<'_>) -> Result<(), BoxError> {
-    let [m, _] = x.shape();
-    let out = MatMut::new(out, m, spec.rows)?;
-    match (spec.affine, inputs) {
-        (None, [weight]) => {
-            let weight = Packed::new(*weight)?;
-            let weight = MatRef::new(weight.floats(), spec.rows, spec.columns)?;
-            Ok(gemm(Level::best(), x, weight.t(), out, Factors::default())?)
-        }
-        (Some(affine), [words, scales, biases]) => {
-            let words = words.as_slice::<u32>()?;
-            let (scales, biases) = (Packed::new(*scales)?, Packed::new(*biases)?);
-            let shape = AffineShape {
-                rows: spec.rows,
-                cols: spec.columns,
-                bits: affine.bits() as usize,
-                group: affine.group_size() as usize,
-            };
-            let w = QuantMatrix::affine(&words, scales.floats(), biases.floats(), shape)?;
-            Ok(qmm(Level::best(), x, &w, out)?)
-        }
-        _ => Err("the matrix has another number of inputs".into()),
+/// A matrix's memory inside a body; copies where an input does not lie in row-major order.
+pub(super) struct Memory<'a> {
+    spec: Spec,
+    parts: Parts<'a>,
+}
+
+enum Parts<'a> {
+    Plain(Packed<'a>),
+    Affine { words: Cow<'a, [u32]>, scales: Packed<'a>, biases: Packed<'a> },
+}
+
+impl<'a> Memory<'a> {
+    /// The memory of the matrix whose inputs come first; gives the inputs after them back.
+    pub(super) fn take<'i>(
+        spec: Spec,
+        inputs: &'i [Input<'a>],
+    ) -> Result<(Self, &'i [Input<'a>]), BoxError> {
+        let (parts, rest) = inputs.split_at_checked(spec.inputs()).ok_or("a matrix is missing")?;
+        let parts = match parts {
+            [words, scales, biases] => Parts::Affine {
+                words: words.as_slice::<u32>()?,
+                scales: Packed::new(*scales)?,
+                biases: Packed::new(*biases)?,
+            },
+            [weight] => Parts::Plain(Packed::new(*weight)?),
+            _ => return Err("a matrix of another number of inputs".into()),
+        };
+        Ok((Self { spec, parts }, rest))
+    }
+
+    /// The matrix for the kernels.
+    pub(super) fn weights(&self) -> Result<Weights<'_>, BoxError> {
+        let Spec { rows, columns, affine } = self.spec;
+        Ok(match &self.parts {
+            Parts::Plain(weight) => Weights::dense(MatRef::new(weight.floats(), rows, columns)?)?,
+            Parts::Affine { words, scales, biases } => {
+                let affine = affine.ok_or("the matrix is not quantized")?;
+                let (bits, group) = (affine.bits() as usize, affine.group_size() as usize);
+                let shape = AffineShape { rows, cols: columns, bits, group };
+                Weights::quantized(QuantMatrix::affine(words, scales.floats(), biases.floats(), shape)?)
+            }
+        })
     }
 }

@@ -1,13 +1,14 @@
-//! Grouped-query self-attention with rotary positions.
+//! Grouped-query self-attention with rotary positions, with its norm and the residual around it.
 
-use oxmlx::fast::{self, Mask};
-use oxmlx::{Array, ops};
+use oxmlx::Array;
+use oxmlx::fused::{self, CachedAttention};
 
 use crate::cache::KvCache;
-use crate::layers::{Linear, Loader, Rope};
+use crate::layers::{Linear, Loader, RmsNorm, Rope};
 use crate::{LlamaConfig, Result};
 
 pub(super) struct Attention {
+    norm: RmsNorm,
     q: Linear,
     k: Linear,
     v: Linear,
@@ -24,14 +25,16 @@ impl Attention {
     pub(super) fn load(
         loader: &mut Loader<'_>,
         config: &LlamaConfig,
-        module: &str,
+        norm: RmsNorm,
         layer: usize,
         rope: &Rope,
     ) -> Result<Self> {
         let (hidden, head_dim) = (config.hidden_size, config.head_dim);
-        let mut linear =
-            |name: &str, rows: usize, columns: usize| loader.linear(&format!("{module}.{name}"), rows, columns);
+        let mut linear = |name: &str, rows: usize, columns: usize| {
+            loader.linear(&format!("model.layers.{layer}.self_attn.{name}"), rows, columns)
+        };
         Ok(Self {
+            norm,
             q: linear("q_proj", config.heads * head_dim, hidden)?,
             k: linear("k_proj", config.kv_heads * head_dim, hidden)?,
             v: linear("v_proj", config.kv_heads * head_dim, hidden)?,
@@ -45,45 +48,30 @@ impl Attention {
     }
 
     pub(super) fn forward(&self, x: &Array, cache: &mut KvCache) -> Result<Array> {
-        let &[batch, length, _] = x.shape() else { unreachable!("hidden states have three dimensions") };
-        let split = |y: Array, heads: i32| -> Result<Array> {
-            Ok(y.reshape((batch, length, heads, self.head_dim))?.transpose_axes(&[0, 2, 1, 3])?)
+        let [q, k, v] = self.projections(x)?;
+        let how = CachedAttention {
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+            scale: (self.head_dim as f32).sqrt().recip(),
+            rope: &self.rope.rope(),
+            window: self.window,
         };
-        let position = cache.len();
-        let q = self.rope.forward(&split(self.q.forward(x)?, self.heads)?, position)?;
-        let k = self.rope.forward(&split(self.k.forward(x)?, self.kv_heads)?, position)?;
-        let v = split(self.v.forward(x)?, self.kv_heads)?;
-        let (k, v) = cache.append(&k, &v)?;
-        let scale = (self.head_dim as f32).sqrt().recip();
-        let seen = cache.len();
-        let attended = match self.window {
-            Some(window) if seen > window => {
-                let mask = window_mask(length as usize, seen, window)?;
-                fast::scaled_dot_product_attention(&q, &k, &v, scale, Mask::Array(&mask))?
-            }
-            _ if length > 1 => fast::scaled_dot_product_attention(&q, &k, &v, scale, Mask::Causal)?,
-            _ => fast::scaled_dot_product_attention(&q, &k, &v, scale, Mask::None)?,
-        };
-        let joined = attended.transpose_axes(&[0, 2, 1, 3])?;
-        self.o.forward(&ops::reshape(&joined, (batch, length, self.heads * self.head_dim))?)
+        let attended = cache.attend([&q, &k, &v], how)?;
+        Ok(match self.o.matrix() {
+            Some(o) => fused::matmul_add(&attended, o, x)?,
+            None => (x + self.o.forward(&attended)?)?,
+        })
     }
-}
 
-/// Which of `keys` keys each of the last `queries` positions sees when it sees `window` tokens: `[queries, keys]` bool.
-fn window_mask(queries: usize, keys: usize, window: usize) -> Result<Array> {
-    let first = keys - queries;
-    let seen: Vec<bool> =
-        (0..queries).flat_map(|q| (0..keys).map(move |k| k <= first + q && k + window > first + q)).collect();
-    Ok(Array::from_slice(&seen, (queries as i32, keys as i32))?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::window_mask;
-
-    #[test]
-    fn window_mask_shows_each_query_its_own_window() {
-        let mask = window_mask(2, 5, 3).unwrap().to_vec::<bool>().unwrap();
-        assert_eq!(mask, [false, true, true, true, false, false, false, true, true, true]);
+    fn projections(&self, x: &Array) -> Result<[Array; 3]> {
+        if let (Some(q), Some(k), Some(v)) = (self.q.matrix(), self.k.matrix(), self.v.matrix()) {
+            let made = fused::norm_matmuls(x, self.norm.norm(), &[q, k, v])?;
+            if let Ok(qkv) = <[Array; 3]>::try_from(made) {
+                return Ok(qkv);
+            }
+        }
+        let n = self.norm.forward(x)?;
+        Ok([self.q.forward(&n)?, self.k.forward(&n)?, self.v.forward(&n)?])
     }
 }

@@ -1,11 +1,11 @@
 //! The gated feed-forward part of a layer, as one node.
 
-use oxmlx_kernels::ops::silu_mul;
-use oxmlx_kernels::{Floats, FloatsMut, Level, MatRef};
+use oxmlx_kernels::fused::{GatedMlp, gated_mlp as kernel_mlp};
+use oxmlx_kernels::ops::Norm as KernelNorm;
+use oxmlx_kernels::{Level, MatMut, MatRef};
 
-use super::super::matrix::{Spec, multiply, push_inputs};
-use super::super::{Packed, add_into, enabled, floats_mut, promoted, readable};
-use super::normed;
+use super::super::matrix::{Memory, Spec, push_inputs};
+use super::super::{Packed, enabled, floats_mut, promoted, readable, rows_of};
 use crate::fused::{Matrix, Norm, mlx_gated_mlp};
 use crate::kernel::Kernel;
 use crate::{Array, Result};
@@ -25,22 +25,20 @@ pub(crate) fn gated_mlp(x: &Array, norm: Norm<'_>, matrices: [Matrix<'_>; 3]) ->
     let kernel = Kernel::builder("oxmlx::gated_mlp")
         .output(dtype, |inputs| Ok(inputs[0].to_vec()))
         .cpu(move |inputs, outputs| {
-            let [gate, up, down] = specs;
-            let (n, m, columns) = normed(inputs[0], inputs[1], eps)?;
-            let n = MatRef::new(Floats::F32(&n), m, columns)?;
-            let rest = &inputs[2..];
-            let (gate_inputs, rest) = rest.split_at(gate.inputs());
-            let (up_inputs, down_inputs) = rest.split_at(up.inputs());
-            let (mut gated, mut other) = (vec![0.0; m * gate.rows()], vec![0.0; m * gate.rows()]);
-            multiply(gate, gate_inputs, n, FloatsMut::F32(&mut gated))?;
-            multiply(up, up_inputs, n, FloatsMut::F32(&mut other))?;
-            let mut hidden = vec![0.0; m * gate.rows()];
-            silu_mul(Level::best(), Floats::F32(&gated), Floats::F32(&other), FloatsMut::F32(&mut hidden))?;
-            let mut sum = vec![0.0; m * columns];
-            let hidden = MatRef::new(Floats::F32(&hidden), m, gate.rows())?;
-            multiply(down, down_inputs, hidden, FloatsMut::F32(&mut sum))?;
-            add_into(&sum, Packed::new(inputs[0])?.floats(), floats_mut(&mut outputs[0])?);
-            Ok(())
+            let (m, columns) = rows_of(inputs[0].shape());
+            let (x, weight) = (Packed::new(inputs[0])?, Packed::new(inputs[1])?);
+            let (gate, rest) = Memory::take(specs[0], &inputs[2..])?;
+            let (up, rest) = Memory::take(specs[1], rest)?;
+            let (down, _) = Memory::take(specs[2], rest)?;
+            let x = MatRef::new(x.floats(), m, columns)?;
+            let mlp = GatedMlp {
+                norm: Some(KernelNorm { weight: Some(weight.floats()), bias: None, eps }),
+                gate: gate.weights()?,
+                up: up.weights()?,
+                down: down.weights()?,
+                add: Some(x),
+            };
+            Ok(kernel_mlp(Level::best(), x, mlp, MatMut::new(floats_mut(&mut outputs[0])?, m, columns)?)?)
         })
         .fallback(move |inputs| {
             let mut rest = &inputs[2..];

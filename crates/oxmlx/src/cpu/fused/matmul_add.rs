@@ -1,9 +1,10 @@
 //! A product added to the residual stream, as one node.
 
-use oxmlx_kernels::{FloatsMut, MatRef};
+use oxmlx_kernels::fused::{Product, products};
+use oxmlx_kernels::{Level, MatMut, MatRef};
 
-use super::super::matrix::{Spec, multiply, push_inputs};
-use super::super::{Packed, add_into, enabled, floats_mut, promoted, readable, rows_of};
+use super::super::matrix::{Memory, Spec, push_inputs};
+use super::super::{Packed, enabled, floats_mut, promoted, readable, rows_of};
 use crate::fused::{Matrix, mlx_matmul_add};
 use crate::kernel::Kernel;
 use crate::{Array, Result};
@@ -23,10 +24,11 @@ pub(crate) fn matmul_add(x: &Array, matrix: Matrix<'_>, residual: &Array) -> Opt
         .cpu(move |inputs, outputs| {
             let (m, k) = rows_of(inputs[0].shape());
             let (x, residual) = (Packed::new(inputs[0])?, Packed::new(inputs[1])?);
-            let mut sum = vec![0.0; m * spec.rows()];
-            multiply(spec, &inputs[2..], MatRef::new(x.floats(), m, k)?, FloatsMut::F32(&mut sum))?;
-            add_into(&sum, residual.floats(), floats_mut(&mut outputs[0])?);
-            Ok(())
+            let (matrix, _) = Memory::take(spec, &inputs[2..])?;
+            let add = Some(MatRef::new(residual.floats(), m, spec.rows())?);
+            let out = MatMut::new(floats_mut(&mut outputs[0])?, m, spec.rows())?;
+            let product = Product { weights: matrix.weights()?, add, out };
+            Ok(products(Level::best(), MatRef::new(x.floats(), m, k)?, None, vec![product])?)
         })
         .fallback(move |inputs| {
             let matrix = spec.rebuild(&inputs[2..]).ok_or("the matrix is missing")?;

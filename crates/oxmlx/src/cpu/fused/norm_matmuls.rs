@@ -1,10 +1,12 @@
 //! A norm and the products that share its result, as one node.
 
-use oxmlx_kernels::{Floats, MatRef};
+use oxmlx_kernels::fused::{Product, products};
+use oxmlx_kernels::ops::Norm as KernelNorm;
+use oxmlx_kernels::{Level, MatMut, MatRef};
 
-use super::super::matrix::{Spec, multiply, push_inputs};
-use super::super::{enabled, floats_mut, promoted, readable};
-use super::{normed, with_last};
+use super::super::matrix::{Memory, Spec, push_inputs};
+use super::super::{Packed, enabled, floats_mut, promoted, readable, rows_of};
+use super::with_last;
 use crate::fused::{Matrix, Norm, mlx_norm_matmuls};
 use crate::kernel::Kernel;
 use crate::{Array, Result};
@@ -25,15 +27,22 @@ pub(crate) fn norm_matmuls(x: &Array, norm: Norm<'_>, matrices: &[Matrix<'_>]) -
     let fallback_specs = specs.clone();
     let kernel = builder
         .cpu(move |inputs, outputs| {
-            let (n, rows, columns) = normed(inputs[0], inputs[1], eps)?;
+            let (rows, columns) = rows_of(inputs[0].shape());
+            let (x, weight) = (Packed::new(inputs[0])?, Packed::new(inputs[1])?);
             let mut rest = &inputs[2..];
-            for (&spec, output) in specs.iter().zip(outputs) {
-                let (parts, others) = rest.split_at(spec.inputs());
-                let n = MatRef::new(Floats::F32(&n), rows, columns)?;
-                multiply(spec, parts, n, floats_mut(output)?)?;
+            let mut memory = Vec::with_capacity(specs.len());
+            for &spec in &specs {
+                let (matrix, others) = Memory::take(spec, rest)?;
+                memory.push(matrix);
                 rest = others;
             }
-            Ok(())
+            let mut list = Vec::with_capacity(specs.len());
+            for ((matrix, spec), output) in memory.iter().zip(&specs).zip(outputs) {
+                let out = MatMut::new(floats_mut(output)?, rows, spec.rows())?;
+                list.push(Product { weights: matrix.weights()?, add: None, out });
+            }
+            let norm = KernelNorm { weight: Some(weight.floats()), bias: None, eps };
+            Ok(products(Level::best(), MatRef::new(x.floats(), rows, columns)?, Some(norm), list)?)
         })
         .fallback(move |inputs| {
             let mut rest = &inputs[2..];
