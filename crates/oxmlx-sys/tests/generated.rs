@@ -230,7 +230,7 @@ fn files_in_memory_hold_what_was_saved() -> Result<()> {
 #[test]
 fn names_must_match_arrays_and_be_distinct() {
     let a = floats(&[1.0], &[1]);
-    let error = io::save_safetensors_bytes((&["a", "b"], &[a.clone()]), (&[], &[])).unwrap_err();
+    let error = io::save_safetensors_bytes((&["a", "b"], std::slice::from_ref(&a)), (&[], &[])).unwrap_err();
     assert_eq!((error.kind(), error.op()), (ExceptionKind::InvalidArgument, "save_safetensors"));
     let error = io::save_safetensors_bytes((&["a", "a"], &[a.clone(), a]), (&[], &[])).unwrap_err();
     assert!(error.what().contains("'a' is given twice"), "{error}");

@@ -1,7 +1,7 @@
 //! Our CPU kernels behind MLX's operations, against MLX's own nodes.
 
 use oxmlx::fast::{self, Mask, Rope};
-use oxmlx::quantize::{Affine, Quantized, quantize, quantized_matmul};
+use oxmlx::quantize::{Affine, Quantized, dequantize, quantize, quantized_matmul};
 use oxmlx::{Array, Dtype, Result, ops, random};
 use oxmlx_sys::generated as mlx;
 use oxmlx_sys::types::{MaskMode, QuantMode};
@@ -37,8 +37,23 @@ fn tolerance(dtype: Dtype) -> f32 {
 
 const FLOATS: [Dtype; 3] = [Dtype::Float32, Dtype::Float16, Dtype::Bfloat16];
 
+/// `x @ w^T` in f64, from the values that MLX's own dequantize gives in float32.
+fn product_in_f64(x: &Array, q: &Quantized) -> Result<Vec<f64>> {
+    let Quantized { weight, scales, biases, affine } = q;
+    let wide = |a: &Array| a.astype(Dtype::Float32);
+    let w = dequantize(&Quantized {
+        weight: weight.clone(),
+        scales: wide(scales)?,
+        biases: wide(biases)?,
+        affine: *affine,
+    })?;
+    let (k, w, x) = (w.dim(1).unwrap_or(0) as usize, w.to_vec::<f32>()?, wide(x)?.to_vec::<f32>()?);
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+    Ok(x.chunks(k).flat_map(|x| w.chunks(k).map(move |w| dot(x, w))).collect())
+}
+
 #[test]
-fn quantized_matmul_equals_mlx_for_every_width_group_and_dtype() -> Result<()> {
+fn quantized_matmul_is_near_f64_for_every_width_group_and_dtype() -> Result<()> {
     for (bits, group) in [(2, 32), (3, 64), (4, 32), (4, 64), (4, 128), (5, 32), (6, 64), (8, 32), (8, 128)] {
         for dtype in FLOATS {
             let w = normal(&[48, 256], dtype, 1)?;
@@ -46,24 +61,26 @@ fn quantized_matmul_equals_mlx_for_every_width_group_and_dtype() -> Result<()> {
             for rows in [1, 3, 40] {
                 let x = normal(&[2, rows, 256], dtype, 2)?;
                 let ours = quantized_matmul(&x, &q)?;
-                let (g, b) = (Some(group), Some(bits));
-                let Quantized { weight, scales, biases, .. } = &q;
-                let biases = raw(biases);
-                let theirs: Array = mlx::ops::quantized_matmul(
-                    &raw(&x),
-                    &raw(weight),
-                    &raw(scales),
-                    Some(&biases),
-                    true,
-                    g,
-                    b,
-                    QuantMode::Affine,
-                )?
-                .into();
-                assert_close(&ours, &theirs, 2.0 * tolerance(dtype), &format!("{bits} bits, {group}, {dtype}, {rows}"));
+                assert_eq!((ours.shape(), ours.dtype()), (&[2, rows, 48][..], dtype));
+                let theirs: Vec<f32> = product_in_f64(&x, &q)?.iter().map(|&x| x as f32).collect();
+                let theirs = Array::from_slice(&theirs, (2, rows, 48))?.astype(dtype)?;
+                assert_close(&ours, &theirs, tolerance(dtype), &format!("{bits} bits, {group}, {dtype}, {rows}"));
             }
         }
     }
+    Ok(())
+}
+
+#[test]
+fn quantized_matmul_is_the_function_that_mlx_has() -> Result<()> {
+    let q = quantize(&normal(&[48, 256], Dtype::Float32, 1)?, Affine::new(64, 4)?)?;
+    let x = normal(&[7, 256], Dtype::Float32, 2)?;
+    let Quantized { weight, scales, biases, .. } = &q;
+    let (weight, scales, biases) = (raw(weight), raw(scales), raw(biases));
+    let (group, bits) = (Some(64), Some(4));
+    let theirs =
+        mlx::ops::quantized_matmul(&raw(&x), &weight, &scales, Some(&biases), true, group, bits, QuantMode::Affine)?;
+    assert_close(&quantized_matmul(&x, &q)?, &theirs.into(), 4.0 * tolerance(Dtype::Float32), "float32");
     Ok(())
 }
 
