@@ -1,8 +1,8 @@
 //! A decoder layer for up to 8 rows: five phases of one fork-join.
 //!
-//! 1. queries, keys and values; 2. each key head: rotate, write the new rows, visit the keys (cut, so that all threads have
-//! work); 3. out of attention, residual; 4. gate and up; 5. down, residual. What a phase needs prepared (norms, joined parts
-//! of attention) every task prepares for itself: that is cheaper than another phase.
+//! First come queries, keys and values; then each key head turns, writes the new rows and visits the keys (cut, so that all
+//! threads have work); then the way out of attention with the residual; then gate and up; at last down with the residual. What a
+//! phase needs prepared (norms, joined parts of attention) every task prepares for itself: that is cheaper than another phase.
 
 use std::sync::Mutex;
 
