@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use half::{bf16, f16};
 use oxmlx_kernels::attention::{Attention, Mask, attention};
-use oxmlx_kernels::fused::{GatedMlp, Product, Weights, gated_mlp, products};
+use oxmlx_kernels::fused::{Heads, LayerCache, LayerWeights, Product, Weights, decoder_layer, products};
 use oxmlx_kernels::gemm::{Factors, gemm};
 use oxmlx_kernels::ops::{Norm, Rope, argmax, rms_norm, rope, silu_mul};
 use oxmlx_kernels::quant::{AffineShape, QuantMatrix, qmm};
@@ -213,53 +213,37 @@ impl Owned {
     }
 }
 
-/// The products and attention of one step of SmolLM2-135M (Q4_1, head Q8_0), without a graph around them.
+/// One step of SmolLM2-135M (Q4_1, head Q8_0), without a graph around them.
 fn model() {
     let layer = || [(576, 576), (192, 576), (192, 576), (576, 576), (1536, 576), (1536, 576), (576, 1536)];
     let layers: Vec<Vec<Owned>> =
         (0..30).map(|_| layer().into_iter().map(|(n, k)| Owned::new(n, k, 4)).collect()).collect();
     let head = Owned::new(49152, 576, 8);
-    for (m, past) in [(1, 32), (1, 512), (1, 4096), (4, 512), (512, 0)] {
-        let keys = past + m;
-        let cache = vec![0.01f32; 3 * keys * 64];
-        let weight = vec![1.0f32; 576];
-        let (mut x, mut attended) = (vec![0.1f32; m * 576], vec![0.0f32; m * 576]);
-        let (mut q, mut k, mut v) = (vec![0.0f32; m * 576], vec![0.0f32; m * 192], vec![0.0f32; m * 192]);
+    let weight = vec![1.0f32; 576];
+    let norm = Norm { weight: Some(Floats::F32(&weight)), bias: None, eps: 1e-5 };
+    let rope = Rope::new(64, 1e5).traditional(true);
+    let heads = Heads { heads: 9, kv_heads: 3, width: 64, scale: 0.125, rope, window: None };
+    for (m, past) in [(1, 32), (1, 512), (1, 4096), (1, 16384), (4, 512), (512, 0)] {
+        let capacity = past + m;
+        let mut caches = vec![[vec![0.01f32; 3 * capacity * 64], vec![0.01f32; 3 * capacity * 64]]; 30];
+        let mut x = vec![0.1f32; m * 576];
         let mut logits = vec![0.0f32; 49152];
-        fn view(x: &[f32], m: usize) -> MatRef<'_> {
-            MatRef::new(Floats::F32(x), m, x.len() / m).expect("sizes fit")
-        }
-        fn slot(x: &mut [f32], m: usize) -> MatMut<'_> {
-            let n = x.len() / m;
-            MatMut::new(FloatsMut::F32(x), m, n).expect("sizes fit")
-        }
-        let norm = Some(Norm { weight: Some(Floats::F32(&weight)), bias: None, eps: 1e-5 });
         let mut step = |_: usize| {
             let level = Level::best();
-            for w in &layers {
-                let list = vec![
-                    Product { weights: w[0].weights(), add: None, out: slot(&mut q, m) },
-                    Product { weights: w[1].weights(), add: None, out: slot(&mut k, m) },
-                    Product { weights: w[2].weights(), add: None, out: slot(&mut v, m) },
-                ];
-                products(level, view(&x, m), norm, list).expect("sizes fit");
-                let q4 = View4::strided(Floats::F32(&q), [1, 9, m, 64], [0, 64, 576]).expect("sizes fit");
-                let kv = View4::new(Floats::F32(&cache), [1, 3, keys, 64]).expect("sizes fit");
-                let what = Attention::new(q4, kv, kv, 0.125).and_then(|a| a.mask(Mask::Causal { window: None }));
-                attention(level, what.expect("sizes fit"), FloatsMut::F32(&mut attended)).expect("sizes fit");
-                let old = x.clone();
-                let add = Some(view(&old, m));
-                let list = vec![Product { weights: w[3].weights(), add, out: slot(&mut x, m) }];
-                products(level, view(&attended, m), None, list).expect("sizes fit");
-                let old = x.clone();
-                let (gate, up, down) = (w[4].weights(), w[5].weights(), w[6].weights());
-                let mlp = GatedMlp { norm, gate, up, down, add: Some(view(&old, m)) };
-                gated_mlp(level, view(&old, m), mlp, slot(&mut x, m)).expect("sizes fit");
+            for (w, [keys, values]) in layers.iter().zip(&mut caches) {
+                let [q, k, v, o, gate, up, down] = [0, 1, 2, 3, 4, 5, 6].map(|i| w[i].weights());
+                let layer = LayerWeights { attention_norm: norm, q, k, v, o, mlp_norm: norm, gate, up, down };
+                let (keys, values) = (FloatsMut::F32(keys), FloatsMut::F32(values));
+                let cache = LayerCache { keys, values, capacity, len: past };
+                decoder_layer(level, &mut x, [1, m], &layer, &heads, cache).expect("sizes fit");
             }
             let last = &x[(m - 1) * 576..];
-            let list = vec![Product { weights: head.weights(), add: None, out: slot(&mut logits, 1) }];
-            products(level, view(last, 1), norm, list).expect("sizes fit");
-            argmax(level, view(&logits, 1), &mut [0]).expect("sizes fit");
+            let out = MatMut::new(FloatsMut::F32(&mut logits), 1, 49152).expect("sizes fit");
+            let list = vec![Product { weights: head.weights(), add: None, out }];
+            let last = MatRef::new(Floats::F32(last), 1, 576).expect("sizes fit");
+            products(level, last, Some(norm), list).expect("sizes fit");
+            argmax(level, MatRef::new(Floats::F32(&logits), 1, 49152).expect("sizes fit"), &mut [0])
+                .expect("sizes fit");
         };
         let rounds = if m > 100 { 5 } else { 60 };
         let (low, mid) = (best(rounds, &mut step), median(rounds, &mut step));

@@ -90,7 +90,8 @@ impl fmt::Debug for Level {
     }
 }
 
-/// A piece of work written once for all levels. `run` must be `#[inline(always)]`, as must all that it calls with vectors.
+/// A piece of work written once for all levels. `run` must be `#[inline(always)]`, as must all that it calls with vectors; a
+/// closure that is called in two places is not inlined, and then lacks the level's instructions.
 pub(crate) trait Work {
     type Out;
     fn run<S: Simd>(self, s: S) -> Self::Out;

@@ -164,16 +164,16 @@ pub(crate) fn scan<S: Simd>(s: S, what: Scan<'_>, buffer: &mut [f32], record: &m
         let whole = count.next_multiple_of(4);
         copy_rows(s, &what.k, from, &mut k_tile[..count * width], width);
         k_tile[count * width..whole * width].fill(0.0);
-        each_rows(rows, |first, n| {
+        for first in (0..rows).step_by(4) {
             let (q, scores) = (&what.q[first * width..], &mut scores[first * TILE..]);
             let keys = &k_tile[..whole * width];
-            match n {
-                4 => score::<S, 4>(s, q, keys, width, scores),
+            match rows - first {
+                4.. => score::<S, 4>(s, q, keys, width, scores),
                 3 => score::<S, 3>(s, q, keys, width, scores),
                 2 => score::<S, 2>(s, q, keys, width, scores),
                 _ => score::<S, 1>(s, q, keys, width, scores),
             }
-        });
+        }
         for (r, record) in record.chunks_exact_mut(HEAD + value_width).enumerate() {
             let scores = &mut scores[r * TILE..][..count];
             let (head, query) = (what.first.head + r / what.first.queries, r % what.first.queries);
@@ -187,15 +187,15 @@ pub(crate) fn scan<S: Simd>(s: S, what: Scan<'_>, buffer: &mut [f32], record: &m
         }
         copy_rows(s, &what.v, from, &mut v_tile[..count * value_width], value_width);
         let v_tile = &v_tile[..count * value_width];
-        each_rows(rows, |first, n| {
+        for first in (0..rows).step_by(4) {
             let (scores, record) = (&scores[first * TILE..], &mut record[first * (HEAD + value_width)..]);
-            match n {
-                4 => gather::<S, 4>(s, scores, v_tile, value_width, record),
+            match rows - first {
+                4.. => gather::<S, 4>(s, scores, v_tile, value_width, record),
                 3 => gather::<S, 3>(s, scores, v_tile, value_width, record),
                 2 => gather::<S, 2>(s, scores, v_tile, value_width, record),
                 _ => gather::<S, 1>(s, scores, v_tile, value_width, record),
             }
-        });
+        }
     }
 }
 
@@ -204,14 +204,6 @@ pub(crate) fn join(state: &mut Running, sum: &mut [f32], record: &[f32]) {
     let factors = state.join(Running { max: record[0], sum: record[1] });
     for (y, x) in sum.iter_mut().zip(&record[HEAD..]) {
         *y = *y * factors[0] + x * factors[1];
-    }
-}
-
-/// Calls `each(first, count)` for blocks of at most four rows.
-#[inline(always)]
-fn each_rows(rows: usize, mut each: impl FnMut(usize, usize)) {
-    for first in (0..rows).step_by(4) {
-        each(first, 4.min(rows - first));
     }
 }
 
