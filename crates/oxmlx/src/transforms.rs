@@ -23,7 +23,7 @@ use oxmlx_sys::transforms::{Failed, Outcome};
 pub use self::compile::{CompileMode, Compiled, clear_compile_caches, compile, compile_shapeless, set_compile_mode};
 pub use self::custom::{CustomFunction, checkpoint, custom_vjp};
 pub use self::export::{Exporter, Imported, export_function, import_function};
-pub use self::grad::{grad, grad_of, jvp, value_and_grad, value_and_grad_with_aux, vjp};
+pub use self::grad::{ValueAuxGradients, grad, grad_of, jvp, value_and_grad, value_and_grad_with_aux, vjp};
 pub use self::vmap::{vmap, vmap_all};
 use crate::random::implicit;
 use crate::{Array, Error, ErrorKind, Result};

@@ -100,10 +100,7 @@ enum Parts<'a> {
 
 impl<'a> Memory<'a> {
     /// The memory of the matrix whose inputs come first; gives the inputs after them back.
-    pub(super) fn take<'i>(
-        spec: Spec,
-        inputs: &'i [Input<'a>],
-    ) -> Result<(Self, &'i [Input<'a>]), BoxError> {
+    pub(super) fn take<'i>(spec: Spec, inputs: &'i [Input<'a>]) -> Result<(Self, &'i [Input<'a>]), BoxError> {
         let (parts, rest) = inputs.split_at_checked(spec.inputs()).ok_or("a matrix is missing")?;
         let parts = match parts {
             [words, scales, biases] => Parts::Affine {

@@ -56,7 +56,7 @@ impl<'a> Input<'a> {
     /// [`ErrorKind::Dtype`] when `T` is not the input's dtype.
     pub fn as_strided<T: Element>(self) -> Result<&'a [T], BoxError> {
         check::<T>(self.dtype())?;
-        Ok(bytemuck::checked::try_cast_slice(self.0.bytes()).map_err(misfit::<T>)?)
+        bytemuck::checked::try_cast_slice(self.0.bytes()).map_err(misfit::<T>)
     }
 
     /// The memory of [`as_strided`](Self::as_strided) as bytes.
@@ -121,7 +121,7 @@ impl<'a> Output<'a> {
     /// [`ErrorKind::Dtype`] when `T` is not the output's dtype.
     pub fn as_mut_slice<T: Element + bytemuck::AnyBitPattern>(&mut self) -> Result<&mut [T], BoxError> {
         check::<T>(self.dtype())?;
-        Ok(bytemuck::try_cast_slice_mut(self.0.bytes_mut()).map_err(|e| misfit::<T>(e.into()))?)
+        bytemuck::try_cast_slice_mut(self.0.bytes_mut()).map_err(|e| misfit::<T>(e.into()))
     }
 
     /// The bytes to fill. For a `bool` output each must be 0 or 1.

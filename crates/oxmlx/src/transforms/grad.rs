@@ -77,6 +77,9 @@ where
     move |inputs| all(inputs).map(|(value, _, gradients)| (value, gradients))
 }
 
+/// What [`value_and_grad_with_aux`] gives: the value, the auxiliary arrays, one gradient a place.
+pub type ValueAuxGradients = (Array, Vec<Array>, Vec<Array>);
+
 /// The value of a scalar function, what else it returned, and its gradients for the arguments at the places `wrt`.
 ///
 /// ```
@@ -96,7 +99,7 @@ where
 pub fn value_and_grad_with_aux<F>(
     f: F,
     wrt: &[usize],
-) -> impl Fn(&[Array]) -> Result<(Array, Vec<Array>, Vec<Array>)> + Send + Sync + use<F>
+) -> impl Fn(&[Array]) -> Result<ValueAuxGradients> + Send + Sync + use<F>
 where
     F: Fn(&[Array]) -> Result<(Array, Vec<Array>)> + Send + Sync,
 {
