@@ -56,10 +56,10 @@ fn a_broadcast_reads_its_rows_twice() {
 #[test]
 fn an_empty_array_reads_as_nothing() {
     let a = Array::from_slice::<f32>(&[], (0, 3)).unwrap();
-    assert_eq!(a.to_vec::<f32>().unwrap(), []);
+    assert!(a.to_vec::<f32>().unwrap().is_empty());
     let b = (&a + &a).unwrap();
-    assert_eq!(b.to_vec::<f32>().unwrap(), []);
-    assert_eq!(b.try_as_slice::<f32>().unwrap(), []);
+    assert!(b.to_vec::<f32>().unwrap().is_empty());
+    assert!(b.try_as_slice::<f32>().unwrap().is_empty());
 }
 
 /// Row A18.
