@@ -41,9 +41,8 @@ impl KvCache {
     pub fn attend(&mut self, qkv: [&Array; 3], how: CachedAttention<'_>) -> Result<Array> {
         let added = qkv[1].dim(1).unwrap_or(0) as usize;
         let kept = self.buffers.take();
-        let attended = room(kept.as_ref(), qkv[1], self.len, added, how).and_then(|(keys, values)| {
-            Ok(cached_attention(qkv, KvBuffers { keys, values, len: self.len }, how)?)
-        });
+        let attended = room(kept.as_ref(), qkv[1], self.len, added, how)
+            .and_then(|(keys, values)| Ok(cached_attention(qkv, KvBuffers { keys, values, len: self.len }, how)?));
         match attended {
             Ok(Attended { output, buffers }) => {
                 // The old handles go with `kept`: a buffer that nobody else holds is written in place.
