@@ -80,8 +80,22 @@ impl<'a> Floats<'a> {
         }
     }
 
+    /// Asks for the memory of `count` elements, some way behind element `start`.
     #[inline(always)]
+    pub(crate) fn ask<S: Simd>(self, s: S, start: usize, count: usize) {
+        /// Bytes ahead, and those of a cache line.
+        const AHEAD: usize = 4096;
+        const LINE: usize = 64;
+        each_float!(Floats, self, x => {
+            let from = x.get(start..).unwrap_or_default();
+            for at in (0..count * size_of_val(&from[..1.min(from.len())])).step_by(LINE) {
+                s.prefetch(from, AHEAD + at);
+            }
+        });
+    }
+
     /// Widens the elements from `start` on into `out`, as many as `out` holds; past the end `out` keeps what it had.
+    #[inline(always)]
     pub(crate) fn widen<S: Simd>(self, s: S, start: usize, out: &mut [f32]) {
         each_float!(Floats, self, x => widen(s, x.get(start..).unwrap_or_default(), out));
     }

@@ -212,7 +212,9 @@ pub(crate) fn join(state: &mut Running, sum: &mut [f32], record: &[f32]) {
 fn copy_rows<S: Simd>(s: S, from: &MatRef<'_>, first: usize, to: &mut [f32], width: usize) {
     for (r, to) in to.chunks_exact_mut(width).enumerate() {
         let (row, pad) = to.split_at_mut(from.cols);
-        from.data.widen(s, (first + r) * from.row_stride, row);
+        let start = (first + r) * from.row_stride;
+        from.data.ask(s, start, from.cols);
+        from.data.widen(s, start, row);
         pad.fill(0.0);
     }
 }
