@@ -298,7 +298,7 @@ impl<'a> Stft<'a> {
 /// ```
 /// use oxmlx::{Array, fft};
 /// let s = fft::stft(&Array::ones::<f32>(64)?, &fft::Stft::new(16))?;
-/// assert_eq!(s.dim(-1), Some(9));
+/// assert_eq!(s.shape(), [9, 17]);
 /// # Ok::<(), oxmlx::Error>(())
 /// ```
 ///

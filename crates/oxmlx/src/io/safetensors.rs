@@ -155,7 +155,8 @@ impl<'de> Deserialize<'de> for Entries {
                 let mut entries = Vec::new();
                 while let Some(name) = map.next_key::<String>()? {
                     let entry = if name == "__metadata__" {
-                        map.next_value::<std::collections::HashMap<String, String>>()?;
+                        // MLX writes null where it has no metadata.
+                        map.next_value::<Option<std::collections::HashMap<String, String>>>()?;
                         Entry::Metadata
                     } else {
                         Entry::Tensor(map.next_value()?)

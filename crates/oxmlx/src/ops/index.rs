@@ -71,6 +71,8 @@ pub fn take_index(a: &Array, index: i32, axis: i32) -> Result<Array> {
         let text = format!("index {index} is outside axis {axis} of shape {:?}", a.shape());
         return Err(Error::new(ErrorKind::Index, "take", text).with_shape(a.shape()));
     }
+    // MLX slices from the index to the one after it, which from -1 is nothing.
+    let index = if index < 0 { index + length } else { index };
     Ok(raw::take_index_axis(&a.0, index, axis)?.into())
 }
 

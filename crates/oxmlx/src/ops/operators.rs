@@ -8,7 +8,7 @@
 //! use oxmlx::Array;
 //! let (a, b) = (Array::vector(&[1.0f32, 2.0])?, Array::vector(&[3.0f32, 4.0])?);
 //! assert_eq!(((&a + &b) * &a)?.to_vec::<f32>()?, [4.0, 12.0]);
-//! assert_eq!((2.0 * &a)?.to_vec::<f32>()?, [2.0, 4.0]);
+//! assert_eq!((2.0f32 * &a)?.to_vec::<f32>()?, [2.0, 4.0]);
 //! # Ok::<(), oxmlx::Error>(())
 //! ```
 

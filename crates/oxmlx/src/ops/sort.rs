@@ -218,7 +218,7 @@ pub struct Unique {
     pub index: Array,
     /// For each element the index of its value. uint32.
     pub inverse: Array,
-    /// How often each value occurs. uint32.
+    /// How often each value occurs. int32.
     pub counts: Array,
 }
 
@@ -230,7 +230,9 @@ pub struct Unique {
 /// use oxmlx::{Array, ops};
 /// let u = ops::unique(&Array::vector(&[3i32, 1, 3])?, 2, None)?;
 /// assert_eq!(u.values.to_vec::<i32>()?, [1, 3]);
-/// assert_eq!(u.counts.to_vec::<u32>()?, [1, 2]);
+/// assert_eq!(u.counts.to_vec::<i32>()?, [1, 2]);
+/// assert_eq!(u.inverse.to_vec::<u32>()?, [1, 0, 1]);
+/// assert_eq!(u.index.to_vec::<u32>()?, [1, 0]);
 /// # Ok::<(), oxmlx::Error>(())
 /// ```
 ///
