@@ -10,14 +10,17 @@
 //!   this very kernel) nor enter MLX. Entering is an error there, and a dropped handle is put aside until the next entry.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::{Mutex, ReentrantMutex, ReentrantMutexGuard};
+use parking_lot::lock_api::RawMutex as _;
+use parking_lot::{Mutex, RawMutex};
 
 use crate::array::Orphan;
 use crate::{Exception, ExceptionKind, Result};
 
-static LOCK: ReentrantMutex<()> = ReentrantMutex::new(());
+/// Held by the thread whose [`DEPTH`] is not zero. Re-entry is a thread-local count: it costs no look at the lock.
+static LOCK: RawMutex = RawMutex::INIT;
 
 /// Handles that were dropped on a worker thread and wait for an entry to free them.
 static ORPHANS: Mutex<Vec<Orphan>> = Mutex::new(Vec::new());
@@ -34,12 +37,38 @@ enum Role {
 
 thread_local! {
     static ROLE: Cell<Role> = const { Cell::new(Role::Ordinary) };
+    /// How many guards of this thread hold the lock.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
 /// Proof that this thread may touch MLX now. Dropping it releases the lock.
 #[must_use]
 pub struct Guard {
-    _held: Option<ReentrantMutexGuard<'static, ()>>,
+    held: bool,
+    /// A guard counts on its own thread: it can't be sent to another.
+    _of_this_thread: PhantomData<*mut ()>,
+}
+
+impl Guard {
+    fn new(held: bool) -> Self {
+        Self { held, _of_this_thread: PhantomData }
+    }
+}
+
+impl Drop for Guard {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.held {
+            return;
+        }
+        let left = DEPTH.get() - 1;
+        DEPTH.set(left);
+        if left == 0 {
+            // SAFETY: this thread locked when its count rose from zero (`enter`) and has not unlocked since: only here, where the
+            // count is back at zero, and each guard that raised it is dropped once, on this thread.
+            unsafe { LOCK.unlock() }
+        }
+    }
 }
 
 /// Takes the lock. Re-entrant: a closure that MLX calls may enter again.
@@ -50,11 +79,16 @@ pub struct Guard {
 pub fn enter() -> Result<Guard> {
     match ROLE.get() {
         Role::Ordinary => {
-            let held = LOCK.lock();
+            let depth = DEPTH.get();
+            if depth == 0 {
+                LOCK.lock();
+            }
+            DEPTH.set(depth + 1);
+            let guard = Guard::new(true);
             free_orphans();
-            Ok(Guard { _held: Some(held) })
+            Ok(guard)
         }
-        Role::OnBehalf => Ok(Guard { _held: None }),
+        Role::OnBehalf => Ok(Guard::new(false)),
         Role::Worker => Err(Exception::new(
             ExceptionKind::Reentered,
             "lock",
