@@ -39,6 +39,7 @@ fn run() -> Result<ExitCode, Failure> {
         Ok(args) => args,
         Err(error) => return help(error),
     };
+    oxmlx::runtime::check_environment()?;
     match args.command {
         Command::Generate(args) => commands::generate::run(args),
         Command::Chat(args) => commands::chat::run(args),

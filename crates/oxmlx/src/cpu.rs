@@ -27,18 +27,30 @@ pub(crate) use rope::rope;
 pub(crate) use swiglu::swiglu;
 
 use crate::kernel::{BoxError, Input, Output};
-use crate::{Device, Dtype};
+use crate::{Device, Dtype, Error, ErrorKind, Result};
 
 /// Whether operations built now run on the CPU with our kernels.
 fn enabled() -> bool {
     static ALLOWED: OnceLock<bool> = OnceLock::new();
     static ONLY_CPU: OnceLock<bool> = OnceLock::new();
-    let allowed = *ALLOWED.get_or_init(|| {
-        let setting = std::env::var("OXMLX_CPU_KERNELS").unwrap_or_default();
-        !matches!(setting.as_str(), "off" | "0" | "false")
-    });
+    let allowed = *ALLOWED.get_or_init(|| setting().unwrap_or(true));
     let only_cpu = *ONLY_CPU.get_or_init(|| runtime::gpu_count().is_ok_and(|gpus| gpus == 0));
     allowed && !trace::is_exporting() && (only_cpu || matches!(Device::current(), Ok(Device::Cpu)))
+}
+
+/// What `OXMLX_CPU_KERNELS` says: on unless it is `off` or `0`.
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`] for a value that is none of those it knows.
+pub(crate) fn setting() -> Result<bool> {
+    match std::env::var("OXMLX_CPU_KERNELS").as_deref() {
+        Err(std::env::VarError::NotPresent) | Ok("" | "on" | "1") => Ok(true),
+        Ok("off" | "0") => Ok(false),
+        other => {
+            let text = format!("{:?} is none of on, off, 1, 0", other.unwrap_or("not UTF-8"));
+            Err(Error::new(ErrorKind::InvalidArgument, "OXMLX_CPU_KERNELS", text))
+        }
+    }
 }
 
 /// Whether our kernels read and write this dtype.

@@ -138,3 +138,17 @@ pub(crate) fn on_cpu<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
     let stream = oxmlx_sys::generated::stream::default_stream(cpu)?;
     sys::with_stream(sys::DeviceType::Cpu, stream.index, f)?
 }
+
+/// Checks the environment variables that oxmlx reads while it runs (`OXMLX_CPU_KERNELS`). Without this call a value that it does not
+/// know counts as not set.
+///
+/// ```
+/// oxmlx::runtime::check_environment()?;
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument), naming the variable and the values it takes.
+pub fn check_environment() -> Result<()> {
+    crate::cpu::setting().map(|_| ())
+}
