@@ -1,7 +1,7 @@
 //! MLX's transforms over Rust closures: derivatives, vectorisation, checkpoints, functions with rules of their own.
 //!
 //! A transform runs its closure on the thread that calls it, under the lock and inside a trace ([`trace::enter`]). A closure that is
-//! only called while the transform runs may borrow ; one that stays in the graph owns what it uses ([`Closure`]).
+//! only called while the transform runs may borrow; one that stays in the graph owns what it uses ([`Closure`]).
 
 use std::sync::{Arc, LazyLock};
 

@@ -127,7 +127,7 @@ macro_rules! spread {
             Ok(raw::$all(&a.0, false, ddof)?.into())
         }
 
-        #[doc = concat!("[`", stringify!($name), "`] along one axis, which stays with length 1 when `keepdims`. Lazy.")]
+        #[doc = concat!("[`", stringify!($name), "()`] along one axis, which stays with length 1 when `keepdims`. Lazy.")]
         ///
         /// ```
         /// use oxmlx::{Array, ops};
@@ -146,7 +146,7 @@ macro_rules! spread {
             Ok(raw::$one(&a.0, axis, keepdims, ddof)?.into())
         }
 
-        #[doc = concat!("[`", stringify!($name), "`] along several axes together. Lazy.")]
+        #[doc = concat!("[`", stringify!($name), "()`] along several axes together. Lazy.")]
         ///
         /// ```
         /// use oxmlx::{Array, ops};
