@@ -102,7 +102,8 @@ rust::Slice<const std::int64_t> strides(const Handle& a) {
 }
 
 const std::uint8_t* data(const Handle& a) {
-  if (a.status() != Handle::Status::available) {
+  // Asked, not read: inside a transform an evaluated array keeps its event until somebody asks.
+  if (!a.is_available()) {
     throw std::invalid_argument("[data] the array is not available: evaluate it first");
   }
   if (a.size() == 0 || a.data_shared_ptr() == nullptr) {

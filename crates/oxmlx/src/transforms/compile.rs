@@ -1,13 +1,22 @@
 //! Compilation: a function is traced once and its graph built again for every call.
 
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
+
 pub use oxmlx_sys::types::CompileMode;
 use oxmlx_sys::{compiled as sys, transforms};
 
 use super::{forward, run};
-use crate::{Array, Result};
+use crate::random::implicit;
+use crate::{Array, Dtype, Error, ErrorKind, Result};
 
 /// A compiled function. Any thread may call it; each traces it once for every combination of input shapes and dtypes.
-pub struct Compiled(sys::Compiled);
+pub struct Compiled {
+    function: sys::Compiled,
+    shapeless: Option<Shapeless>,
+}
 
 /// Compiles a function of arrays.
 ///
@@ -37,8 +46,10 @@ where
 
 /// Compiles a function whose trace fits inputs of other shapes with as many dimensions.
 ///
-/// Shapes that the closure reads are those of the first call: what it computes from them as numbers stays. Operations whose shape
-/// MLX can't follow are errors at the first call.
+/// Shapes that the closure reads are those of the first call: what it computes from them as numbers stays, and MLX gives wrong shapes
+/// for others. So when a dimension differs from the first call's for the first time, the closure runs once more to compare: a
+/// function whose result has another shape then is an error. Operations whose shape MLX can't follow are errors at the first
+/// call.
 ///
 /// ```
 /// use oxmlx::{Array, ops, transforms};
@@ -65,19 +76,84 @@ fn new<F>(f: F, shapeless: bool) -> Result<Compiled>
 where
     F: Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync + 'static,
 {
-    Ok(Compiled(sys::compile(transforms::closure(move |x| forward(&f, x)), shapeless)?))
+    let f = Arc::new(f);
+    let traced = Arc::clone(&f);
+    let function = sys::compile(transforms::closure(move |x| forward(&*traced, x)), shapeless)?;
+    Ok(Compiled { function, shapeless: shapeless.then(|| Shapeless { closure: f, seen: Mutex::default() }) })
 }
 
 impl Compiled {
     /// Calls the function. Lazy, as the function itself.
     ///
     /// # Errors
-    /// The closure's own error, while it is traced; [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument) for a shapeless
-    /// function that can't be.
+    /// The closure's own error, while it is traced; [`ErrorKind::InvalidArgument`] for a shapeless function that can't be;
+    /// [`ErrorKind::Shape`] for one whose trace gives another shape than the closure.
     pub fn call(&self, inputs: &[Array]) -> Result<Vec<Array>> {
-        run(|| self.0.call(Array::raw(inputs))).map(Array::wrap_all)
+        let outputs = run(|| self.function.call(Array::raw(inputs))).map(Array::wrap_all)?;
+        if let Some(shapeless) = &self.shapeless {
+            shapeless.check(inputs, &outputs)?;
+        }
+        Ok(outputs)
     }
 }
+
+/// A trace belongs to a thread, to dtypes and numbers of dimensions, and to the time since the caches were last cleared.
+type TraceOf = (ThreadId, u64, Vec<(Dtype, usize)>);
+
+/// What is known of a shapeless trace: the shapes that it was made for, and which dimensions were others in a call since.
+struct Known {
+    shapes: Vec<Vec<i32>>,
+    varied: Vec<Vec<bool>>,
+}
+
+struct Shapeless {
+    closure: Arc<dyn Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync>,
+    seen: Mutex<HashMap<TraceOf, Known>>,
+}
+
+impl Shapeless {
+    /// Compares the outputs with the closure's own when a dimension differs from the trace's for the first time.
+    fn check(&self, inputs: &[Array], outputs: &[Array]) -> Result<()> {
+        let kinds = inputs.iter().map(|x| (x.dtype(), x.ndim())).collect();
+        let trace = (std::thread::current().id(), CLEARED.load(Ordering::Relaxed), kinds);
+        let is_new = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = seen.entry(trace.clone()).or_insert_with(|| Known {
+                shapes: inputs.iter().map(|x| x.shape().to_vec()).collect(),
+                varied: inputs.iter().map(|x| vec![false; x.ndim()]).collect(),
+            });
+            differs(inputs, &known.shapes).any(|(i, axis)| !known.varied[i][axis])
+        };
+        if !is_new {
+            return Ok(());
+        }
+        // The closure may draw: that is not to be seen.
+        let before = implicit::state();
+        let expected = (self.closure)(inputs);
+        implicit::restore(before);
+        let expected = expected?;
+        let alike = |a: &Array, b: &Array| a.shape() == b.shape() && a.dtype() == b.dtype();
+        if expected.len() != outputs.len() || !expected.iter().zip(outputs).all(|(a, b)| alike(a, b)) {
+            let text = format!("the shapeless trace gives {outputs:?} where the function gives {expected:?}");
+            return Err(Error::new(ErrorKind::Shape, "compile", text));
+        }
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Known { shapes, varied }) = seen.get_mut(&trace) {
+            differs(inputs, shapes).for_each(|(i, axis)| varied[i][axis] = true);
+        }
+        Ok(())
+    }
+}
+
+/// The dimensions in which inputs differ from the shapes of a trace.
+fn differs<'a>(inputs: &'a [Array], shapes: &'a [Vec<i32>]) -> impl Iterator<Item = (usize, usize)> + 'a {
+    inputs.iter().zip(shapes).enumerate().flat_map(|(i, (input, shape))| {
+        input.shape().iter().zip(shape).enumerate().filter(|(_, (a, b))| a != b).map(move |(axis, _)| (i, axis))
+    })
+}
+
+/// How often the caches were cleared.
+static CLEARED: AtomicU64 = AtomicU64::new(0);
 
 /// How much [`compile`] does from now on, in the whole process.
 ///
@@ -98,5 +174,6 @@ pub fn set_compile_mode(mode: CompileMode) -> Result<()> {
 /// # Source
 /// C++ `mlx::core::detail::compile_clear_cache`, for the caches of all threads.
 pub fn clear_compile_caches() -> Result<()> {
+    CLEARED.fetch_add(1, Ordering::Relaxed);
     Ok(sys::clear_compile_caches()?)
 }
