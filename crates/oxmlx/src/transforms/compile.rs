@@ -106,8 +106,10 @@ struct Known {
     varied: Vec<Vec<bool>>,
 }
 
+type Function = dyn Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync;
+
 struct Shapeless {
-    closure: Arc<dyn Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync>,
+    closure: Arc<Function>,
     seen: Mutex<HashMap<TraceOf, Known>>,
 }
 
