@@ -1,27 +1,22 @@
 #include "array.h"
 
+#include "convert.h"
+
 #include "mlx/utils.h"
 
-#include <array>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <sstream>
 #include <stdexcept>
 
-namespace mx = mlx::core;
-
 namespace oxmlx {
 
 mx::Dtype dtype_of(std::uint8_t code) {
-  // MLX's dtypes in the order of Dtype::Val, so that a code indexes them.
-  static const std::array<mx::Dtype, 14> all{
-      mx::bool_, mx::uint8, mx::uint16, mx::uint32, mx::uint64, mx::int8, mx::int16, mx::int32,
-      mx::int64, mx::float16, mx::float32, mx::float64, mx::bfloat16, mx::complex64};
-  if (code >= all.size()) {
+  if (code >= dtypes.size()) {
     throw std::invalid_argument("[dtype] unknown dtype code " + std::to_string(code));
   }
-  return all[code];
+  return dtypes[code];
 }
 
 } // namespace oxmlx

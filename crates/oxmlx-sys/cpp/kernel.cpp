@@ -20,6 +20,17 @@ std::vector<mx::array> to_vector(const rust::Vec<mx::array>& arrays) {
   return {arrays.begin(), arrays.end()};
 }
 
+// Each shape comes as its number of dimensions, then the dimensions.
+std::vector<mx::Shape> unflatten(const rust::Vec<std::int32_t>& flat) {
+  std::vector<mx::Shape> shapes;
+  for (std::size_t i = 0; i < flat.size();) {
+    std::size_t ndim = flat[i++];
+    shapes.emplace_back(flat.begin() + i, flat.begin() + i + ndim);
+    i += ndim;
+  }
+  return shapes;
+}
+
 class RustKernel : public mx::Primitive {
  public:
   RustKernel(mx::Stream stream, std::shared_ptr<rust::Box<Node>> node)
@@ -89,15 +100,7 @@ class RustKernel : public mx::Primitive {
   }
 
   std::vector<mx::Shape> output_shapes(const std::vector<mx::array>& inputs) override {
-    auto flat = (*node_)->output_shapes(slice(inputs));
-    // Each shape is its number of dimensions, then the dimensions.
-    std::vector<mx::Shape> shapes;
-    for (std::size_t i = 0; i < flat.size();) {
-      std::size_t ndim = flat[i++];
-      shapes.emplace_back(flat.begin() + i, flat.begin() + i + ndim);
-      i += ndim;
-    }
-    return shapes;
+    return unflatten((*node_)->output_shapes(slice(inputs)));
   }
 
   const char* name() const override {
@@ -143,16 +146,9 @@ class RustKernel : public mx::Primitive {
 } // namespace
 
 rust::Vec<mx::array> apply(rust::Box<Node> node, rust::Slice<const mx::array> inputs) {
-  auto shapes_flat = node->output_shapes(inputs);
-  auto codes = node->output_dtypes();
-  std::vector<mx::Shape> shapes;
-  for (std::size_t i = 0; i < shapes_flat.size();) {
-    std::size_t ndim = shapes_flat[i++];
-    shapes.emplace_back(shapes_flat.begin() + i, shapes_flat.begin() + i + ndim);
-    i += ndim;
-  }
+  auto shapes = unflatten(node->output_shapes(inputs));
   std::vector<mx::Dtype> dtypes;
-  for (auto code : codes) {
+  for (auto code : node->output_dtypes()) {
     dtypes.push_back(dtype_of(code));
   }
   auto shared = std::make_shared<rust::Box<Node>>(std::move(node));

@@ -137,10 +137,6 @@ std::unique_ptr<Waiter> waiter(const mx::array& a) {
   return std::make_unique<Waiter>(a);
 }
 
-void settle(const mx::array& a) {
-  a.is_available();
-}
-
 rust::Str version_loaded() noexcept {
   return mx::version();
 }
@@ -157,19 +153,6 @@ rust::String library_path() noexcept {
     return {};
   }
   return rust::String::lossy(info.dli_fname);
-}
-
-rust::Vec<rust::String> device_info(bool gpu) {
-  rust::Vec<rust::String> flat;
-  for (const auto& [key, value] : mx::device_info(gpu ? mx::Device::gpu : mx::Device::cpu)) {
-    flat.push_back(key);
-    if (const auto* text = std::get_if<std::string>(&value)) {
-      flat.push_back(*text);
-    } else {
-      flat.push_back(std::to_string(std::get<std::size_t>(value)));
-    }
-  }
-  return flat;
 }
 
 void throw_for_test(rust::Str kind) {

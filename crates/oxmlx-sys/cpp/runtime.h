@@ -44,16 +44,14 @@ std::size_t stream_count();
 
 void async_eval(rust::Slice<const mlx::core::array> arrays);
 void eval(rust::Slice<const mlx::core::array> arrays);
+// Also marks the array as available once its event was signalled.
 bool is_available(const mlx::core::array& a);
 // Null when the array is available already.
 std::unique_ptr<Waiter> waiter(const mlx::core::array& a);
-// Marks the array as available once its event was waited for.
-void settle(const mlx::core::array& a);
 
 rust::Str version_loaded() noexcept;
 rust::Str version_compiled() noexcept;
 rust::String library_path() noexcept;
-rust::Vec<rust::String> device_info(bool gpu);
 
 // For the tests of the error path: throws one exception of each kind there is.
 void throw_for_test(rust::Str kind);

@@ -36,12 +36,10 @@ mod ffi {
         fn eval(arrays: &[Array]) -> Result<()>;
         fn is_available(a: &Array) -> Result<bool>;
         fn waiter(a: &Array) -> Result<UniquePtr<Waiter>>;
-        fn settle(a: &Array) -> Result<()>;
 
         fn version_loaded() -> &'static str;
         fn version_compiled() -> &'static str;
         fn library_path() -> String;
-        fn device_info(gpu: bool) -> Result<Vec<String>>;
         fn throw_for_test(kind: &str) -> Result<()>;
     }
 }
@@ -132,20 +130,6 @@ pub fn gpu_count() -> Result<usize> {
     call("device_count", ffi::gpu_count)
 }
 
-/// MLX's facts about a device, as key and value.
-///
-/// # Errors
-/// What MLX throws for a device that is not there.
-pub fn device_info(device: DeviceType) -> Result<Vec<(String, String)>> {
-    let mut flat = call("device_info", || ffi::device_info(device.is_gpu()))?.into_iter();
-    let mut pairs = Vec::new();
-    while let (Some(key), Some(value)) = (flat.next(), flat.next()) {
-        pairs.push((key, value));
-    }
-    pairs.sort();
-    Ok(pairs)
-}
-
 /// Opens a stream that any thread may use. MLX never closes one: keep and reuse it.
 ///
 /// # Errors
@@ -222,7 +206,7 @@ pub fn wait(array: &Array) -> Result<()> {
     let outcome = waiter.pin_mut().wait().map_err(|e| Exception::from_cxx("eval", &e));
     call("wait", || {
         drop(waiter);
-        ffi::settle(array)
+        ffi::is_available(array)
     })?;
     outcome
 }

@@ -118,3 +118,12 @@ fn rows_of(shape: &[i32]) -> (usize, usize) {
         [rows @ .., columns] => (rows.iter().map(|&n| n as usize).product(), *columns as usize),
     }
 }
+
+/// `shape` with another last dimension.
+fn with_last(shape: &[i32], last: usize) -> Vec<i32> {
+    let mut shape = shape.to_vec();
+    if let Some(n) = shape.last_mut() {
+        *n = last as i32;
+    }
+    shape
+}

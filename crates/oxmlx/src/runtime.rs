@@ -3,7 +3,8 @@
 //! One shared stream a device serves every thread, so that an array built on one thread can be evaluated on another and read on a
 //! third. Evaluation waits outside the process-wide lock: other threads go on building and evaluating meanwhile.
 
-use oxmlx_sys::runtime as sys;
+use oxmlx_sys::generated::device as raw;
+use oxmlx_sys::{runtime as sys, types};
 
 use crate::{Array, Result};
 
@@ -83,7 +84,16 @@ impl Device {
     /// # Source
     /// C++ `mlx::core::device_info`.
     pub fn info(self) -> Result<Vec<(String, String)>> {
-        Ok(sys::device_info(self.raw())?)
+        let device = types::Device { kind: self.raw(), index: 0 };
+        let mut facts: Vec<(String, String)> = raw::device_info(device)?
+            .into_iter()
+            .map(|(key, fact)| match fact {
+                types::Fact::Text(text) => (key, text),
+                types::Fact::Number(number) => (key, number.to_string()),
+            })
+            .collect();
+        facts.sort();
+        Ok(facts)
     }
 }
 

@@ -20,11 +20,6 @@ impl<'a> Loader<'a> {
         Self { checkpoint, progress, read: 0 }
     }
 
-    /// Whether the checkpoint has the tensor.
-    pub fn contains(&self, name: &str) -> bool {
-        self.checkpoint.contains(name)
-    }
-
     /// `module.weight` `[rows, columns]` with `module.bias` `[rows]` where there is one.
     ///
     /// # Errors

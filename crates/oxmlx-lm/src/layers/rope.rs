@@ -33,14 +33,6 @@ impl Rope {
         })
     }
 
-    /// Turns `[batch, heads, tokens, head_dim]`, whose first token stands at `offset`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Mlx`](crate::ErrorKind::Mlx) when the heads are narrower than the turned part.
-    pub fn forward(&self, x: &Array, offset: usize) -> Result<Array> {
-        Ok(fast::rope(x, &self.rope(), offset as i32)?)
-    }
-
     /// As a part of a fused block.
     pub fn rope(&self) -> fast::Rope<'_> {
         let rope = match &self.periods {

@@ -51,8 +51,18 @@ impl Spec {
         if self.affine.is_some() { 3 } else { 1 }
     }
 
-    /// The matrix again, from a node's inputs, for a fallback.
-    pub(super) fn rebuild(self, inputs: &[Array]) -> Option<Owned> {
+    /// The matrices again, from the inputs of a node that they follow one another in, for a fallback.
+    pub(super) fn rebuild_all(specs: &[Self], mut inputs: &[Array]) -> Result<Vec<Owned>, BoxError> {
+        let mut owned = Vec::with_capacity(specs.len());
+        for spec in specs {
+            let (parts, rest) = inputs.split_at_checked(spec.inputs()).ok_or("a matrix is missing")?;
+            owned.push(spec.rebuild(parts).ok_or("a matrix is missing")?);
+            inputs = rest;
+        }
+        Ok(owned)
+    }
+
+    fn rebuild(self, inputs: &[Array]) -> Option<Owned> {
         match (self.affine, inputs) {
             (None, [weight]) => Some(Owned::Plain(weight.clone())),
             (Some(affine), [weight, scales, biases]) => {
@@ -114,17 +124,23 @@ impl<'a> Memory<'a> {
         Ok((Self { spec, parts }, rest))
     }
 
-    /// The matrix for the kernels.
+    /// The matrix for the kernels of fused blocks.
     pub(super) fn weights(&self) -> Result<Weights<'_>, BoxError> {
-        let Spec { rows, columns, affine } = self.spec;
+        let Spec { rows, columns, .. } = self.spec;
         Ok(match &self.parts {
             Parts::Plain(weight) => Weights::dense(MatRef::new(weight.floats(), rows, columns)?)?,
-            Parts::Affine { words, scales, biases } => {
-                let affine = affine.ok_or("the matrix is not quantized")?;
-                let (bits, group) = (affine.bits() as usize, affine.group_size() as usize);
-                let shape = AffineShape { rows, cols: columns, bits, group };
-                Weights::quantized(QuantMatrix::affine(words, scales.floats(), biases.floats(), shape)?)
-            }
+            Parts::Affine { .. } => Weights::quantized(self.quantized()?),
         })
+    }
+
+    /// The matrix for the kernels of quantized products.
+    pub(super) fn quantized(&self) -> Result<QuantMatrix<'_>, BoxError> {
+        let Spec { rows, columns, affine } = self.spec;
+        let (Parts::Affine { words, scales, biases }, Some(affine)) = (&self.parts, affine) else {
+            return Err("the matrix is not quantized".into());
+        };
+        let (bits, group) = (affine.bits() as usize, affine.group_size() as usize);
+        let shape = AffineShape { rows, cols: columns, bits, group };
+        Ok(QuantMatrix::affine(words, scales.floats(), biases.floats(), shape)?)
     }
 }

@@ -4,7 +4,7 @@ use oxmlx_kernels::ops::{self, Rope as KernelRope};
 use oxmlx_kernels::{Level, View4};
 
 use super::{Packed, enabled, floats, floats_mut, readable};
-use crate::fast::{Rope, mlx_rope};
+use crate::fast::{Rope, RopeSettings, mlx_rope};
 use crate::kernel::{BoxError, Input, Kernel};
 use crate::{Array, Dtype, Result};
 
@@ -18,11 +18,7 @@ pub(crate) fn rope(x: &Array, rope: &Rope<'_>, offset: i32) -> Option<Result<Arr
         .output(x.dtype(), |inputs| Ok(inputs[0].to_vec()))
         .cpu(move |inputs, outputs| {
             let freqs = inputs.get(1).map(|f| f.as_slice::<f32>()).transpose()?;
-            let turns = match &freqs {
-                Some(freqs) => KernelRope::with_freqs(settings.dims as usize, freqs),
-                None => KernelRope::new(settings.dims as usize, settings.base.unwrap_or(1.0)),
-            };
-            let turns = turns.traditional(settings.traditional).scale(settings.scale);
+            let turns = turns(settings, freqs.as_deref());
             let packed = Packed::new(inputs[0]);
             let x = match strided(inputs[0])? {
                 Some(view) => view,
@@ -35,6 +31,15 @@ pub(crate) fn rope(x: &Array, rope: &Rope<'_>, offset: i32) -> Option<Result<Arr
         .build();
     let inputs: Vec<Array> = std::iter::once(x).chain(rope.freqs()).cloned().collect();
     Some(kernel.and_then(|kernel| kernel.apply_one(&inputs)))
+}
+
+/// The kernels' own form of the settings.
+pub(super) fn turns(settings: RopeSettings, freqs: Option<&[f32]>) -> KernelRope<'_> {
+    let rope = match freqs {
+        Some(freqs) => KernelRope::with_freqs(settings.dims as usize, freqs),
+        None => KernelRope::new(settings.dims as usize, settings.base.unwrap_or(1.0)),
+    };
+    rope.traditional(settings.traditional).scale(settings.scale)
 }
 
 /// `[batch, heads, tokens, width]`, with one head where the array has no axis for heads.

@@ -2,9 +2,10 @@
 
 use half::{bf16, f16};
 use oxmlx_kernels::attention::{Attention, Mask, attention};
-use oxmlx_kernels::ops::{self, Rope as KernelRope};
+use oxmlx_kernels::ops;
 use oxmlx_kernels::{Floats, FloatsMut, Level, View4};
 
+use super::super::rope::turns;
 use super::super::{Packed, enabled, floats_mut, readable};
 use crate::fast::{Rope, RopeSettings};
 use crate::fused::{Attended, CachedAttention, KvBuffers, mlx_cached_attention};
@@ -153,11 +154,7 @@ fn turned(
     let packed = Packed::new(input)?;
     let strides = [tokens * heads * width, width, heads * width];
     let x = View4::strided(packed.floats(), [batch, heads, tokens, width], strides)?;
-    let rope = match freqs {
-        Some(freqs) => KernelRope::with_freqs(plan.rope.dims as usize, freqs),
-        None => KernelRope::new(plan.rope.dims as usize, plan.rope.base.unwrap_or(1.0)),
-    };
-    let rope = rope.traditional(plan.rope.traditional).scale(plan.rope.scale);
+    let rope = turns(plan.rope, freqs);
     let mut out = vec![0.0; batch * heads * tokens * width];
     ops::rope(Level::best(), x, rope, &vec![plan.len as i32; batch], FloatsMut::F32(&mut out))?;
     Ok(out)

@@ -41,13 +41,7 @@ pub(crate) fn gated_mlp(x: &Array, norm: Norm<'_>, matrices: [Matrix<'_>; 3]) ->
             Ok(kernel_mlp(Level::best(), x, mlp, MatMut::new(floats_mut(&mut outputs[0])?, m, columns)?)?)
         })
         .fallback(move |inputs| {
-            let mut rest = &inputs[2..];
-            let mut owned = Vec::new();
-            for spec in specs {
-                let (parts, others) = rest.split_at(spec.inputs());
-                owned.push(spec.rebuild(parts).ok_or("a matrix is missing")?);
-                rest = others;
-            }
+            let owned = Spec::rebuild_all(&specs, &inputs[2..])?;
             let [gate, up, down] = &owned[..] else { return Err("three matrices".into()) };
             let norm = Norm { weight: &inputs[1], eps };
             Ok(vec![mlx_gated_mlp(&inputs[0], norm, [gate.matrix(), up.matrix(), down.matrix()])?])

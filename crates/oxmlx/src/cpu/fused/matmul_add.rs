@@ -31,8 +31,8 @@ pub(crate) fn matmul_add(x: &Array, matrix: Matrix<'_>, residual: &Array) -> Opt
             Ok(products(Level::best(), MatRef::new(x.floats(), m, k)?, None, vec![product])?)
         })
         .fallback(move |inputs| {
-            let matrix = spec.rebuild(&inputs[2..]).ok_or("the matrix is missing")?;
-            Ok(vec![mlx_matmul_add(&inputs[0], matrix.matrix(), &inputs[1])?])
+            let owned = Spec::rebuild_all(&[spec], &inputs[2..])?;
+            Ok(vec![mlx_matmul_add(&inputs[0], owned[0].matrix(), &inputs[1])?])
         })
         .build();
     let mut inputs = vec![x.clone(), residual.clone()];

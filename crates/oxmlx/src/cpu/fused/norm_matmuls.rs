@@ -5,8 +5,7 @@ use oxmlx_kernels::ops::Norm as KernelNorm;
 use oxmlx_kernels::{Level, MatMut, MatRef};
 
 use super::super::matrix::{Memory, Spec, push_inputs};
-use super::super::{Packed, enabled, floats_mut, promoted, readable, rows_of};
-use super::with_last;
+use super::super::{Packed, enabled, floats_mut, promoted, readable, rows_of, with_last};
 use crate::fused::{Matrix, Norm, mlx_norm_matmuls};
 use crate::kernel::Kernel;
 use crate::{Array, Result};
@@ -45,13 +44,7 @@ pub(crate) fn norm_matmuls(x: &Array, norm: Norm<'_>, matrices: &[Matrix<'_>]) -
             Ok(products(Level::best(), MatRef::new(x.floats(), rows, columns)?, Some(norm), list)?)
         })
         .fallback(move |inputs| {
-            let mut rest = &inputs[2..];
-            let mut owned = Vec::new();
-            for spec in &fallback_specs {
-                let (parts, others) = rest.split_at(spec.inputs());
-                owned.push(spec.rebuild(parts).ok_or("a matrix is missing")?);
-                rest = others;
-            }
+            let owned = Spec::rebuild_all(&fallback_specs, &inputs[2..])?;
             let matrices: Vec<Matrix<'_>> = owned.iter().map(|o| o.matrix()).collect();
             Ok(mlx_norm_matmuls(&inputs[0], Norm { weight: &inputs[1], eps }, &matrices)?)
         })
