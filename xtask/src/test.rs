@@ -3,13 +3,15 @@
 use std::time::{Duration, Instant};
 
 use crate::error::Error;
+use crate::python::TEST_VARIABLE;
 use crate::{codegen, setup, tree};
 
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask test
 
-Sets up MLX and the model, checks formatting, compares the generated bridge with the pinned
-headers, runs clippy, all tests and doctests, and builds the documentation, with warnings denied.
+Sets up MLX, the model and a small Python environment for the tests, checks formatting, compares
+the generated bridge with the pinned headers, runs clippy, all tests and doctests, and builds the
+documentation, with warnings denied.
 Stops at the first step that fails and says which.
 ";
 
@@ -22,14 +24,18 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
 }
 
 fn steps(report: &mut Report) -> Result<(), Error> {
-    report.step("setup", || {
+    let python = report.step("setup", || {
         tree::compiler()?;
-        setup::ready(true).map(|_| ())
+        setup::ready(true)?;
+        setup::for_tests()
     })?;
     report.cargo("fmt", &["fmt", "--all", "--check"])?;
     report.step("codegen", || codegen::command::run(&["--check".to_owned()]))?;
     report.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
-    report.cargo("test", &["test", "--workspace", "--locked"])?;
+    report.step("test", || {
+        let mut test = tree::cargo(&["test", "--workspace", "--locked"]);
+        tree::run("cargo test", test.env(TEST_VARIABLE, python.python()))
+    })?;
     report.step("doc", || {
         let mut doc = tree::cargo(&["doc", "--workspace", "--no-deps", "--locked"]);
         tree::run("cargo doc", doc.env("RUSTDOCFLAGS", "-D warnings"))
@@ -43,7 +49,7 @@ struct Report {
 }
 
 impl Report {
-    fn step(&mut self, name: &'static str, body: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+    fn step<T>(&mut self, name: &'static str, body: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         eprintln!("== {name}");
         let start = Instant::now();
         let outcome = body();

@@ -1,9 +1,9 @@
 //! The command: which bench, and its rounds.
 
 use crate::error::Error;
+use crate::python::{BENCH, Environment, LLAMA_CPP};
 use crate::{setup, tree};
 
-use super::environment::Environment;
 use super::options::Options;
 use super::peers::{Peer, Prompt};
 use super::report::Report;
@@ -44,7 +44,8 @@ fn compare(options: &Options) -> Result<(), Error> {
     }
     let ready = setup::ready(true)?;
     let model = ready.model.unwrap_or_default();
-    let python = Environment::ready(options.llama_cpp)?;
+    let lists: &[_] = if options.llama_cpp { &[&BENCH, &LLAMA_CPP] } else { &[&BENCH] };
+    let python = Environment::ready("bench", lists)?;
     let oxmlx = match &options.oxmlx {
         Some(binary) => binary.clone(),
         None => {

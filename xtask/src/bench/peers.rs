@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use super::environment::Environment;
 use super::options::Options;
 use crate::error::Error;
+use crate::python::Environment;
+use crate::tree;
 
 /// A prompt as text and as the tokens that it encodes to.
 #[derive(Deserialize)]
@@ -45,7 +46,7 @@ pub(super) enum Peer {
 impl Prompt {
     /// A prompt of exactly `count` tokens.
     pub(super) fn make(python: &Environment, model: &Path, count: usize) -> Result<Self, Error> {
-        let mut command = python.script("prompt.py");
+        let mut command = python.script(&script_path("prompt.py"));
         command.arg(model).arg(count.to_string());
         let output = output("prompt.py", &mut command, "")?;
         parse("prompt.py", &output)
@@ -71,7 +72,7 @@ impl Peer {
         options: &Options,
     ) -> Result<Run, Error> {
         let (tokens, threads) = (options.tokens.to_string(), options.threads.to_string());
-        let mut command = python.script("limit.py");
+        let mut command = python.script(&script_path("limit.py"));
         command.arg(&threads);
         let input = match self {
             Self::Oxmlx(binary) => {
@@ -81,7 +82,7 @@ impl Peer {
             }
             Self::MlxLm | Self::LlamaCpp => {
                 let script = if matches!(self, Self::MlxLm) { "mlx_lm_peer.py" } else { "llama_cpp_peer.py" };
-                command.arg(python.python()).arg(super::environment::script_path(script)).arg(model).arg(&tokens);
+                command.arg(python.python()).arg(script_path(script)).arg(model).arg(&tokens);
                 if matches!(self, Self::LlamaCpp) {
                     command.arg(&threads);
                 }
@@ -99,6 +100,11 @@ impl Peer {
         }
         Ok(run)
     }
+}
+
+/// Where a script of this folder lies.
+fn script_path(name: &str) -> PathBuf {
+    tree::root().join("xtask/src/bench/peers").join(name)
 }
 
 /// Runs a program on this input; its standard error is shown as it comes.

@@ -1,0 +1,30 @@
+//! Python MLX, for tests that exchange files with it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The interpreter that has MLX and numpy: `OXMLX_TEST_PYTHON`, else that of oxmlx's cache folder.
+fn interpreter() -> PathBuf {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let python = set("OXMLX_TEST_PYTHON").unwrap_or_else(|| {
+        let home = || set("HOME").expect("HOME is set");
+        let caches = match cfg!(target_os = "macos") {
+            true => home().join("Library/Caches"),
+            false => set("XDG_CACHE_HOME").unwrap_or_else(|| home().join(".cache")),
+        };
+        set("OXMLX_HOME").unwrap_or_else(|| caches.join("oxmlx")).join("python/test/bin/python")
+    });
+    assert!(python.is_file(), "no {}: run `cargo xtask setup --tests`, or `cargo xtask test`", python.display());
+    python
+}
+
+/// Runs a script in `folder` and gives what it prints; the test fails with its error output when it fails.
+pub(crate) fn run(script: &str, folder: &Path) -> String {
+    let mut command = Command::new(interpreter());
+    command.args(["-c", script]).current_dir(folder).env_remove("PYTHONHOME").env_remove("PYTHONPATH");
+    // The loader's path that cargo sets for our libmlx is not for Python's own.
+    command.env_remove("LD_LIBRARY_PATH").env_remove("DYLD_FALLBACK_LIBRARY_PATH");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "python:\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
