@@ -22,6 +22,7 @@ pub mod error;
 pub mod fast;
 pub mod fft;
 pub mod fused;
+pub mod index;
 pub mod io;
 pub mod kernel;
 pub mod linalg;

@@ -48,6 +48,26 @@ pub(crate) fn possible(shape: &[i32], op: &'static str) -> Result<()> {
     Ok(())
 }
 
+/// The shape that arrays broadcast to.
+pub(crate) fn broadcast_shape(arrays: &[Array], op: &'static str) -> Result<Vec<i32>> {
+    let mut shape: Vec<i32> = Vec::new();
+    for array in arrays {
+        let other = array.shape();
+        let mut wider = if other.len() > shape.len() { other } else { &shape[..] }.to_vec();
+        let narrow = if other.len() > shape.len() { &shape[..] } else { other };
+        for (n, &m) in wider.iter_mut().rev().zip(narrow.iter().rev()) {
+            if *n != m && *n != 1 && m != 1 {
+                let text = format!("shapes {shape:?} and {other:?} do not broadcast");
+                return Err(Error::new(ErrorKind::Shape, op, text).with_shape(&shape).with_shape(other));
+            }
+            *n = if *n == 1 { m } else { *n };
+        }
+        shape = wider;
+    }
+    possible(&shape, op)?;
+    Ok(shape)
+}
+
 /// A length that must fit MLX's 32 bits.
 pub(crate) fn length(n: i64, what: &str, op: &'static str) -> Result<i32> {
     i32::try_from(n).ok().filter(|&n| n >= 0).ok_or_else(|| {

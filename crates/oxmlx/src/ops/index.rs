@@ -146,7 +146,7 @@ pub(super) fn gather_axes(a: &Array, indices: &[Array], axes: &[i32], op: &'stat
 }
 
 /// Indices forced to where a slice of `size` fits into `length`: into `-length..length` for one element.
-pub(super) fn into_axis(indices: &Array, length: i32, size: i32, op: &'static str) -> Result<Array> {
+pub(crate) fn into_axis(indices: &Array, length: i32, size: i32, op: &'static str) -> Result<Array> {
     check::integer(indices, op)?;
     if length == 0 && size > 0 && indices.size() > 0 {
         return Err(Error::new(ErrorKind::Index, op, "the axis has no elements to index".to_owned()));

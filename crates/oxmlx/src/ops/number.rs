@@ -6,7 +6,7 @@ use num_complex::Complex32;
 use crate::{Array, Dtype, Result};
 
 /// A number that an operator takes beside an array.
-pub(super) trait Number: Copy {
+pub(crate) trait Number: Copy {
     /// The number as a scalar array that does not change the other operand's dtype without need.
     fn beside(self, array: &Array) -> Result<Array>;
 }

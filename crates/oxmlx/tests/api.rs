@@ -1,0 +1,5 @@
+//! The safe API against values of Python MLX: indexing, fused operations, quantization, groups of processes, printing.
+
+mod api {
+    mod indexing;
+}
