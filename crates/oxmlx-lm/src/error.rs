@@ -29,6 +29,10 @@ pub enum ErrorKind {
     Sampling,
     /// The tokens don't fit the model's context.
     Context,
+    /// A cache can't do what was asked: forget tokens that it has overwritten, take another shape, batch.
+    Cache,
+    /// A sequence is unknown, or not in the state that the call needs.
+    Sequence,
     /// A chat template is missing, doesn't compile or refused its messages.
     Template,
     /// A tokenizer can't be built, or it can't encode or decode.

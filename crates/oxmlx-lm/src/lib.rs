@@ -41,7 +41,7 @@ pub use config::LlamaConfig;
 pub use engine::{Engine, FinishReason, Generation, PrefillProgress, Request, Sequence};
 pub use error::{Error, ErrorKind, Result};
 pub use files::ModelFiles;
-pub use language_model::{LanguageModel, Logits};
+pub use language_model::{LanguageModel, LayerCache, Logits};
 pub use mapped::Mapped;
 pub use sampling::{Sampler, SamplingParams};
 pub use template::{ChatTemplate, Message};

@@ -1,8 +1,11 @@
 //! The plain cache: every key and value of a sequence, in one growing buffer a layer.
 
 use oxmlx::fused::{Attended, CachedAttention, KvBuffers, cached_attention};
-use oxmlx::{Array, ops};
+use oxmlx::{Array, Dtype, ops};
 
+use super::attend::AttentionPath;
+use super::contract::{Cache, CacheKind, Positions, Visible, cannot_trim};
+use super::snapshot::Snapshot;
 use crate::{Error, ErrorKind, Result};
 
 /// Keys and values of the tokens seen so far, `[batch, kv_heads, tokens, head_dim]` each.
@@ -23,28 +26,31 @@ impl KvCache {
         Self::default()
     }
 
-    /// How many tokens it holds; also the position of the next one.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether it holds nothing.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Turns `[q, k, v]` by the positions that follow, appends keys and values, and attends over all of them: gives
-    /// `[batch, tokens, heads * head_dim]`. See [`cached_attention`].
+    /// A cache that holds `keys` and `values`, `[batch, kv_heads, tokens, head_dim]` each.
     ///
     /// # Errors
-    /// [`ErrorKind::Mlx`] when the shapes differ from what the cache holds. The cache is then as before.
-    pub fn attend(&mut self, qkv: [&Array; 3], how: CachedAttention<'_>) -> Result<Array> {
-        let added = qkv[1].dim(1).unwrap_or(0) as usize;
+    /// [`ErrorKind::Cache`] when the shapes or dtypes are not such.
+    pub fn with(keys: Array, values: Array) -> Result<Self> {
+        let mut cache = Self::new();
+        let (_, tokens) = cache.check(&keys, &values)?;
+        cache.len = tokens;
+        cache.buffers = Some((keys, values));
+        Ok(cache)
+    }
+
+    /// Takes the buffers out, with room for `added` more tokens of this shape and dtype, runs `write` on them and keeps what it
+    /// gives. The cache is as before when it fails.
+    fn write<T>(
+        &mut self,
+        added: [i32; 4],
+        dtype: Dtype,
+        write: impl FnOnce(KvBuffers) -> Result<(T, KvBuffers)>,
+    ) -> Result<T> {
         let kept = self.buffers.take();
-        let attended = room(kept.as_ref(), qkv[1], self.len, added, how)
-            .and_then(|(keys, values)| Ok(cached_attention(qkv, KvBuffers { keys, values, len: self.len }, how)?));
-        match attended {
-            Ok(Attended { output, buffers }) => {
+        let written = room(kept.as_ref(), added, dtype, self.len)
+            .and_then(|(keys, values)| write(KvBuffers { keys, values, len: self.len }));
+        match written {
+            Ok((output, buffers)) => {
                 // The old handles go with `kept`: a buffer that nobody else holds is written in place.
                 self.len = buffers.len;
                 self.buffers = Some((buffers.keys, buffers.values));
@@ -57,53 +63,161 @@ impl KvCache {
         }
     }
 
-    /// Forgets the last `n` tokens.
+    /// The shape of new rows that fit, and how many there are.
+    fn check(&self, keys: &Array, values: &Array) -> Result<([i32; 4], usize)> {
+        let fits = keys.shape() == values.shape() && keys.dtype() == values.dtype();
+        if let (true, &[batch, heads, tokens, width]) = (fits, keys.shape())
+            && tokens > 0
+            && self.buffers.as_ref().is_none_or(|(held, _)| {
+                let &[b, h, _, w] = held.shape() else { return false };
+                (b, h, w, held.dtype()) == (batch, heads, width, keys.dtype())
+            })
+        {
+            return Ok(([batch, heads, tokens, width], tokens as usize));
+        }
+        let holds = self.buffers.as_ref().map(|(keys, _)| (keys.shape().to_vec(), keys.dtype()));
+        let what = format!(
+            "keys {:?} {:?} and values {:?} {:?} do not fit a cache that holds {holds:?}",
+            keys.shape(),
+            keys.dtype(),
+            values.shape(),
+            values.dtype()
+        );
+        Err(Error::new(ErrorKind::Cache, what))
+    }
+
+    /// The keys and values that it holds, `[batch, kv_heads, len, head_dim]`; `None` for an empty one.
     ///
     /// # Errors
-    /// [`ErrorKind::Context`] when it holds fewer; it is then as before.
-    pub fn trim(&mut self, n: usize) -> Result<()> {
-        if n > self.len {
-            let what = format!("the cache holds {} tokens and can't forget {n}", self.len);
-            return Err(Error::new(ErrorKind::Context, what));
+    /// Only what every entry into MLX can report.
+    pub fn live(&self) -> Result<Option<(Array, Array)>> {
+        match &self.buffers {
+            Some((keys, values)) if self.len > 0 => Ok(Some((rows(keys, self.len)?, rows(values, self.len)?))),
+            _ => Ok(None),
+        }
+    }
+}
+
+impl Cache for KvCache {
+    fn kind(&self) -> CacheKind {
+        CacheKind::Plain
+    }
+
+    fn append(&mut self, keys: &Array, values: &Array) -> Result<Visible> {
+        let (added, tokens) = self.check(keys, values)?;
+        self.write(added, keys.dtype(), |buffers| {
+            let end = buffers.len + tokens;
+            let update = |buffer: &Array, new: &Array| {
+                let [batch, heads, _, width] = added;
+                let start = [0, 0, buffers.len as i32, 0];
+                ops::slice_update(buffer, new, &start, &[batch, heads, end as i32, width], &[1; 4])
+            };
+            let (keys, values) = (update(&buffers.keys, keys)?, update(&buffers.values, values)?);
+            let positions = Positions::Range(0..end);
+            let visible = Visible { keys: rows(&keys, end)?, values: rows(&values, end)?, positions };
+            Ok((visible, KvBuffers { keys, values, len: end }))
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn offset(&self) -> usize {
+        self.len
+    }
+
+    fn arrays(&self) -> Vec<Array> {
+        self.buffers.clone().into_iter().flat_map(|(k, v)| [k, v]).collect()
+    }
+
+    fn can_trim(&self, n: usize) -> bool {
+        n <= self.len
+    }
+
+    fn slack(&self) -> Option<usize> {
+        None
+    }
+
+    fn trim(&mut self, n: usize) -> Result<()> {
+        if !self.can_trim(n) {
+            return Err(cannot_trim(self, n));
         }
         self.len -= n;
         Ok(())
     }
 
-    /// The arrays that hold the state.
-    pub(crate) fn arrays(&self) -> impl Iterator<Item = Array> + use<> {
-        self.buffers.clone().into_iter().flat_map(|(k, v)| [k, v])
+    fn snapshot(&self) -> Option<Snapshot> {
+        Some(Snapshot::new(self.len, self.bytes(), self.clone()))
+    }
+
+    fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
+        *self = snapshot.of("plain")?;
+        Ok(())
+    }
+
+    fn can_batch(&self) -> bool {
+        true
+    }
+
+    fn attend(&mut self, qkv: [&Array; 3], how: CachedAttention<'_>) -> Result<Array> {
+        let [batch, added] = [0, 1].map(|axis| qkv[1].dim(axis).unwrap_or(1));
+        let added = [batch, how.kv_heads, added, how.head_dim];
+        self.write(added, qkv[1].dtype(), |buffers| {
+            let Attended { output, buffers } = cached_attention(qkv, buffers, how)?;
+            Ok((output, buffers))
+        })
+    }
+
+    fn path(&self) -> AttentionPath {
+        AttentionPath::Fused
+    }
+
+    fn as_plain(&self) -> Option<&KvCache> {
+        Some(self)
+    }
+
+    fn as_plain_mut(&mut self) -> Option<&mut KvCache> {
+        Some(self)
     }
 }
 
-/// The buffers with room for `added` more rows; new ones in whole steps where there is none.
+/// The first `len` rows of a buffer.
+fn rows(buffer: &Array, len: usize) -> Result<Array> {
+    let &[batch, heads, capacity, width] = buffer.shape() else {
+        return Err(Error::new(
+            ErrorKind::Cache,
+            format!("a buffer of shape {:?}, not four dimensions", buffer.shape()),
+        ));
+    };
+    match capacity as usize == len {
+        true => Ok(buffer.clone()),
+        false => Ok(ops::slice(buffer, &[0; 4], &[batch, heads, len as i32, width], &[1; 4])?),
+    }
+}
+
+/// The buffers with room for new rows `[batch, kv_heads, added, head_dim]` behind `len`; new ones in whole steps where there is none.
 fn room(
     buffers: Option<&(Array, Array)>,
-    keys: &Array,
+    [batch, kv_heads, added, head_dim]: [i32; 4],
+    dtype: Dtype,
     len: usize,
-    added: usize,
-    how: CachedAttention<'_>,
 ) -> Result<(Array, Array)> {
-    let end = len + added;
-    let rows = |buffer: &Array| buffer.dim(2).unwrap_or(0) as usize;
+    let end = len + added.max(0) as usize;
+    let capacity = |buffer: &Array| buffer.dim(2).unwrap_or(0) as usize;
     if let Some((keys, values)) = buffers
-        && rows(keys) >= end
+        && capacity(keys) >= end
     {
         return Ok((keys.clone(), values.clone()));
     }
     let fresh = (end.div_ceil(STEP) * STEP - len) as i32;
-    let batch = keys.dim(0).unwrap_or(1);
-    let zeros = ops::zeros([batch, how.kv_heads, fresh, how.head_dim], keys.dtype())?;
+    let zeros = || ops::zeros([batch, kv_heads, fresh, head_dim], dtype);
     match buffers {
         Some((keys, values)) if len > 0 => {
-            let live = |buffer: &Array| {
-                let stop = [batch, how.kv_heads, len as i32, how.head_dim];
-                let live = ops::slice(buffer, &[0; 4], &stop, &[1; 4])?;
-                ops::concatenate(&[live, zeros.clone()], 2)
-            };
-            Ok((live(keys)?, live(values)?))
+            let grown = |buffer: &Array| -> Result<Array> { Ok(ops::concatenate(&[rows(buffer, len)?, zeros()?], 2)?) };
+            Ok((grown(keys)?, grown(values)?))
         }
         // Two arrays: each is written in place.
-        _ => Ok((zeros.clone(), ops::zeros(zeros.shape(), keys.dtype())?)),
+        _ => Ok((zeros()?, zeros()?)),
     }
 }

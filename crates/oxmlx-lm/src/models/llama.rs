@@ -10,8 +10,8 @@ use oxmlx::{Array, Dtype, ops};
 
 use self::attention::Attention;
 use self::mlp::Mlp;
-use crate::cache::KvCache;
-use crate::language_model::{LanguageModel, Logits};
+use crate::cache::Cache;
+use crate::language_model::{LanguageModel, LayerCache, Logits};
 use crate::layers::{Embedding, Linear, Loader, RmsNorm, Rope};
 use crate::{LlamaConfig, ModelFiles, Result};
 
@@ -24,6 +24,7 @@ pub struct Llama {
     head: Option<Linear>,
     vocab_size: usize,
     max_context: usize,
+    eos_ids: Vec<u32>,
 }
 
 struct Layer {
@@ -46,7 +47,15 @@ impl Llama {
             (0..config.layers).map(|i| Layer::load(&mut loader, config, i, &rope)).collect::<Result<Vec<_>>>()?;
         let norm = loader.rms_norm("model.norm", hidden, eps)?;
         let head = if files.ties_embeddings() { None } else { Some(loader.linear("lm_head", vocab, hidden)?) };
-        Ok(Self { embedding, layers, norm, head, vocab_size: vocab, max_context: config.max_context })
+        Ok(Self {
+            embedding,
+            layers,
+            norm,
+            head,
+            vocab_size: vocab,
+            max_context: config.max_context,
+            eos_ids: config.eos_ids.clone(),
+        })
     }
 }
 
@@ -63,16 +72,16 @@ impl Layer {
         })
     }
 
-    fn forward(&self, x: &Array, cache: &mut KvCache) -> Result<Array> {
+    fn forward(&self, x: &Array, cache: &mut dyn Cache) -> Result<Array> {
         self.mlp.forward(&self.attention.forward(x, cache)?)
     }
 }
 
 impl LanguageModel for Llama {
-    fn forward(&self, tokens: &Array, caches: &mut [KvCache], logits: Logits) -> Result<Array> {
+    fn forward(&self, tokens: &Array, caches: &mut [Box<dyn Cache>], logits: Logits) -> Result<Array> {
         let mut x = self.embedding.forward(tokens)?;
         for (layer, cache) in self.layers.iter().zip(caches) {
-            x = layer.forward(&x, cache)?;
+            x = layer.forward(&x, cache.as_mut())?;
         }
         if logits == Logits::Last {
             let &[batch, length, width] = x.shape() else { unreachable!("hidden states have three dimensions") };
@@ -86,8 +95,8 @@ impl LanguageModel for Llama {
         if scores.dtype() == Dtype::Float32 { Ok(scores) } else { Ok(scores.astype(Dtype::Float32)?) }
     }
 
-    fn make_caches(&self) -> Vec<KvCache> {
-        vec![KvCache::new(); self.layers.len()]
+    fn layer_caches(&self) -> Vec<LayerCache> {
+        self.layers.iter().map(|layer| LayerCache { window: layer.attention.window() }).collect()
     }
 
     fn vocab_size(&self) -> usize {
@@ -96,5 +105,13 @@ impl LanguageModel for Llama {
 
     fn max_context(&self) -> usize {
         self.max_context
+    }
+
+    fn eos_ids(&self) -> &[u32] {
+        &self.eos_ids
+    }
+
+    fn batches(&self) -> bool {
+        true
     }
 }

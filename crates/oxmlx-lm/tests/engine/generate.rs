@@ -131,12 +131,12 @@ fn a_reference_of_another_vocabulary_is_an_error() {
         fn forward(
             &self,
             _: &oxmlx::Array,
-            _: &mut [oxmlx_lm::cache::KvCache],
+            _: &mut [Box<dyn oxmlx_lm::cache::Cache>],
             _: oxmlx_lm::Logits,
         ) -> oxmlx_lm::Result<oxmlx::Array> {
             panic!("never asked")
         }
-        fn make_caches(&self) -> Vec<oxmlx_lm::cache::KvCache> {
+        fn layer_caches(&self) -> Vec<oxmlx_lm::LayerCache> {
             Vec::new()
         }
         fn vocab_size(&self) -> usize {

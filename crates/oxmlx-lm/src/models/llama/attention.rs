@@ -3,7 +3,7 @@
 use oxmlx::Array;
 use oxmlx::fused::{self, CachedAttention};
 
-use crate::cache::KvCache;
+use crate::cache::Cache;
 use crate::layers::{Linear, Loader, RmsNorm, Rope};
 use crate::{LlamaConfig, Result};
 
@@ -47,7 +47,12 @@ impl Attention {
         })
     }
 
-    pub(super) fn forward(&self, x: &Array, cache: &mut KvCache) -> Result<Array> {
+    /// How many of the last tokens a query sees; `None` for all.
+    pub(super) fn window(&self) -> Option<usize> {
+        self.window
+    }
+
+    pub(super) fn forward(&self, x: &Array, cache: &mut dyn Cache) -> Result<Array> {
         let [q, k, v] = self.projections(x)?;
         let how = CachedAttention {
             heads: self.heads,
