@@ -1,8 +1,16 @@
-//! MLX's fused operations: normalisation, rotary embedding, attention.
+//! MLX's fused operations: normalisation, rotary embedding, attention, losses, and GPU kernels from source.
+
+mod attention;
+mod delta;
+mod loss;
+mod norm;
 
 use oxmlx_sys::generated::fast as raw;
-use oxmlx_sys::types::MaskMode;
 
+pub use self::attention::{Attention, attention};
+pub use self::delta::{GatedDelta, gated_delta_update};
+pub use self::loss::cross_entropy;
+pub use self::norm::layer_norm;
 use crate::{Array, Error, ErrorKind, Result, cpu, ops};
 
 /// `x` divided by the root of the mean square of its last axis, times `weight`.
@@ -77,6 +85,15 @@ pub(crate) struct RopeSettings {
 }
 
 impl Rope<'_> {
+    fn check(&self, x: &Array) -> Result<()> {
+        let last = x.dim(-1).unwrap_or(0);
+        if self.dims < 2 || self.dims % 2 != 0 || self.dims > last {
+            let text = format!("dims {} must be even and from 2 to the last axis of shape {:?}", self.dims, x.shape());
+            return Err(Error::new(ErrorKind::InvalidArgument, "rope", text).with_shape(x.shape()));
+        }
+        Ok(())
+    }
+
     pub(crate) fn settings(&self) -> RopeSettings {
         let &Self { dims, traditional, base, scale, .. } = self;
         RopeSettings { dims, traditional, base, scale }
@@ -105,12 +122,37 @@ impl Rope<'_> {
 /// # Source
 /// C++ `mlx::core::fast::rope` (`mlx/fast.h`); Su et al., RoFormer, 2021.
 pub fn rope(x: &Array, rope: &Rope<'_>, offset: i32) -> Result<Array> {
-    let last = x.dim(-1).unwrap_or(0);
-    if rope.dims < 2 || rope.dims % 2 != 0 || rope.dims > last {
-        let text = format!("dims {} must be even and from 2 to the last axis of shape {:?}", rope.dims, x.shape());
-        return Err(Error::new(ErrorKind::InvalidArgument, "rope", text).with_shape(x.shape()));
-    }
+    rope.check(x)?;
     cpu::rope(x, rope, offset).unwrap_or_else(|| mlx_rope(x, rope.settings(), rope.freqs, offset))
+}
+
+/// [`rope`] with offsets in an array: one for all, or one for each entry of the first axis. They need no evaluation.
+///
+/// Shapes: `x` `[b, .., t, d]`, offsets `[]`, `[1]` or `[b]`; the result has that of `x`. Dtypes: `x` floating point, offsets integer. Lazy.
+///
+/// ```
+/// use oxmlx::{Array, fast};
+/// let x = Array::from_slice(&[1.0f32, 0.0, 1.0, 0.0], (2, 1, 1, 2))?;
+/// let y = fast::rope_offsets(&x, &fast::Rope::new(2, 10_000.0), &Array::vector(&[0i32, 1])?)?.to_vec::<f32>()?;
+/// assert!(y[..2] == [1.0, 0.0] && (y[2] - 1f32.cos()).abs() < 1e-6);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`rope`]; [`ErrorKind::Dtype`] for offsets that are no integers, [`ErrorKind::Shape`] for offsets of another shape.
+///
+/// # Source
+/// C++ `mlx::core::fast::rope` (`mlx/fast.h`).
+pub fn rope_offsets(x: &Array, rope: &Rope<'_>, offsets: &Array) -> Result<Array> {
+    rope.check(x)?;
+    ops::check::integer(offsets, "rope")?;
+    let batch = x.dim(0).unwrap_or(1);
+    if !(offsets.size() == 1 || offsets.shape() == [batch]) || offsets.ndim() > 1 {
+        let text = format!("offsets of shape {:?} for x of shape {:?}", offsets.shape(), x.shape());
+        return Err(Error::new(ErrorKind::Shape, "rope", text).with_shape(x.shape()).with_shape(offsets.shape()));
+    }
+    let RopeSettings { dims, traditional, base, scale } = rope.settings();
+    Ok(raw::rope_offsets(&x.0, dims, traditional, base, scale, &offsets.0, rope.freqs.map(|f| &f.0))?.into())
 }
 
 /// MLX's own node.
@@ -157,25 +199,12 @@ pub fn scaled_dot_product_attention(
     scale: f32,
     mask: Mask<'_>,
 ) -> Result<Array> {
-    cpu::attention(queries, keys, values, scale, mask)
-        .unwrap_or_else(|| mlx_attention(queries, keys, values, scale, mask))
+    attention(queries, keys, values, Attention::new(scale).mask(mask))
 }
 
 /// MLX's own node.
-pub(crate) fn mlx_attention(
-    queries: &Array,
-    keys: &Array,
-    values: &Array,
-    scale: f32,
-    mask: Mask<'_>,
-) -> Result<Array> {
-    let (mode, array) = match mask {
-        Mask::None => (MaskMode::None, None),
-        Mask::Causal => (MaskMode::Causal, None),
-        Mask::Array(array) => (MaskMode::Array, Some(&array.0)),
-    };
-    let attended = raw::scaled_dot_product_attention(&queries.0, &keys.0, &values.0, scale, mode, array, None, false)?;
-    Ok(attended.into())
+pub(crate) fn mlx_attention(q: &Array, k: &Array, v: &Array, scale: f32, mask: Mask<'_>) -> Result<Array> {
+    attention::mlx_attention(q, k, v, Attention::new(scale).mask(mask))
 }
 
 /// `silu(gate) * up`, the gated activation of Llama-like models, where `silu(x) = x * sigmoid(x)`.

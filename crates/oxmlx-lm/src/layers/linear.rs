@@ -39,12 +39,7 @@ impl Weight {
     pub fn rows(&self, indices: &Array) -> Result<Array> {
         Ok(match self {
             Self::Plain(weight) => ops::take(weight, indices, 0)?,
-            Self::Affine(Quantized { weight, scales, biases, affine }) => dequantize(&Quantized {
-                weight: ops::take(weight, indices, 0)?,
-                scales: ops::take(scales, indices, 0)?,
-                biases: ops::take(biases, indices, 0)?,
-                affine: *affine,
-            })?,
+            Self::Affine(quantized) => dequantize(&quantized.take(indices)?)?,
         })
     }
 }

@@ -52,12 +52,12 @@ impl<'a> Loader<'a> {
     fn weight(&mut self, matrix: Matrix) -> Result<Weight> {
         Ok(match matrix {
             Matrix::Plain(weight) => Weight::Plain(self.array(&weight)?),
-            Matrix::Affine { weight, scales, biases, group_size, bits } => Weight::Affine(Quantized {
-                weight: self.array(&weight)?,
-                scales: self.array(&scales)?,
-                biases: self.array(&biases)?,
-                affine: Affine::new(group_size as i32, bits as i32)?,
-            }),
+            Matrix::Affine { weight, scales, biases, group_size, bits } => Weight::Affine(Quantized::affine(
+                self.array(&weight)?,
+                self.array(&scales)?,
+                self.array(&biases)?,
+                Affine::new(group_size as i32, bits as i32)?,
+            )),
         })
     }
 

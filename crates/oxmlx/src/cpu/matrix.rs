@@ -29,7 +29,10 @@ impl Spec {
                 [rows, k] if k == columns && readable(weight.dtype()) => Some(spec(rows, None)),
                 _ => None,
             },
-            Matrix::Affine(Quantized { weight, scales, biases, affine }) => {
+            Matrix::Affine(Quantized { weight, scales, biases, global_scale: None, format }) => {
+                let (Some(biases), Some(affine)) = (biases, format.affine().filter(|affine| affine.bits() > 1)) else {
+                    return None;
+                };
                 let (&[rows, words], &[scale_rows, groups]) = (weight.shape(), scales.shape()) else { return None };
                 let fits = scale_rows == rows
                     && scales.shape() == biases.shape()
@@ -37,8 +40,9 @@ impl Spec {
                     && readable(scales.dtype())
                     && groups.checked_mul(affine.group_size()) == Some(columns)
                     && i64::from(words) * 32 == i64::from(columns) * i64::from(affine.bits());
-                fits.then(|| spec(rows, Some(*affine)))
+                fits.then(|| spec(rows, Some(affine)))
             }
+            Matrix::Affine(_) => None,
         }
     }
 
@@ -67,7 +71,7 @@ impl Spec {
             (None, [weight]) => Some(Owned::Plain(weight.clone())),
             (Some(affine), [weight, scales, biases]) => {
                 let (weight, scales, biases) = (weight.clone(), scales.clone(), biases.clone());
-                Some(Owned::Affine(Quantized { weight, scales, biases, affine }))
+                Some(Owned::Affine(Quantized::affine(weight, scales, biases, affine)))
             }
             _ => None,
         }
@@ -93,7 +97,7 @@ impl Owned {
 pub(super) fn push_inputs(matrix: Matrix<'_>, inputs: &mut Vec<Array>) {
     match matrix {
         Matrix::Plain(weight) => inputs.push(weight.clone()),
-        Matrix::Affine(q) => inputs.extend([q.weight.clone(), q.scales.clone(), q.biases.clone()]),
+        Matrix::Affine(q) => inputs.extend([&q.weight, &q.scales].into_iter().chain(&q.biases).cloned()),
     }
 }
 

@@ -15,7 +15,7 @@ pub(crate) fn quantized_matmul(x: &Array, q: &Quantized) -> Option<Result<Array>
     if !enabled() || !readable(x.dtype()) {
         return None;
     }
-    let affine = q.affine;
+    let affine = q.format.affine()?;
     let kernel = Kernel::builder("oxmlx::quantized_matmul")
         .output(promoted(x.dtype(), q.scales.dtype()), move |inputs| Ok(with_last(inputs[0], spec.rows())))
         .cpu(move |inputs, outputs| {
@@ -27,7 +27,7 @@ pub(crate) fn quantized_matmul(x: &Array, q: &Quantized) -> Option<Result<Array>
         })
         .fallback(move |inputs| {
             let [x, weight, scales, biases] = inputs else { return Err("four inputs".into()) };
-            let q = Quantized { weight: weight.clone(), scales: scales.clone(), biases: biases.clone(), affine };
+            let q = Quantized::affine(weight.clone(), scales.clone(), biases.clone(), affine);
             Ok(vec![mlx_quantized_matmul(x, &q)?])
         })
         .build();

@@ -180,7 +180,7 @@ fn like(value: i64, dtype: Dtype) -> Result<Array> {
 }
 
 /// Values forced into `first..=last`. A narrow dtype can't hold a bound beyond its own range, and needs none.
-fn clamp(values: &Array, first: i64, last: i64) -> Result<Array> {
+pub(crate) fn clamp(values: &Array, first: i64, last: i64) -> Result<Array> {
     let dtype = values.dtype();
     let widest = match dtype {
         Dtype::Int8 => i64::from(i8::MAX),

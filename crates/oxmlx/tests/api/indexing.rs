@@ -4,15 +4,7 @@ use oxmlx::index::{By, Ellipsis, Index, NewAxis, Slice};
 use oxmlx::{Array, Dtype, ErrorKind, Result, ops, transforms};
 use serde_json::Value;
 
-fn fixture() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/indexing.json");
-    let text = std::fs::read_to_string(path).expect("fixtures/indexing.json: python oracle/make_indexing.py writes it");
-    serde_json::from_str(&text).unwrap()
-}
-
-fn ints(value: &Value) -> Vec<i32> {
-    value.as_array().unwrap().iter().map(|n| n.as_i64().unwrap() as i32).collect()
-}
+use super::reference::{fixture, ints};
 
 fn floats(value: &Value) -> Vec<f32> {
     value.as_array().unwrap().iter().map(|n| n.as_f64().unwrap() as f32).collect()
@@ -77,7 +69,7 @@ fn changed(a: &Array, index: Vec<Index<'_>>, op: &str, values: &Array) -> Result
 
 #[test]
 fn every_combination_gives_what_python_gives() {
-    let fixture = fixture();
+    let fixture = fixture("indexing");
     let cases = fixture["cases"].as_array().unwrap();
     assert!(cases.len() >= 500);
     // Once with index arrays whose values are there, once with some still to be computed.
@@ -112,7 +104,7 @@ fn every_combination_gives_what_python_gives() {
 
 #[test]
 fn masks_read_like_numpy_and_write_like_python() {
-    for case in fixture()["masks"].as_array().unwrap() {
+    for case in fixture("indexing")["masks"].as_array().unwrap() {
         let a = ops::arange(0.0, 12.0, 1.0, Dtype::Float32).unwrap().reshape((3, 4)).unwrap();
         let mask: Vec<bool> = case["mask"].as_array().unwrap().iter().map(|b| b.as_bool().unwrap()).collect();
         let mask = Array::from_slice(&mask, ints(&case["mask_shape"])).unwrap();
@@ -208,7 +200,7 @@ fn inclusive_ranges_reach_their_last_place() {
 fn gradients_flow_through_reads_and_writes() {
     let x = Array::vector(&[1.0f32, 2.0, 3.0]).unwrap();
     let f = |x: &[Array]| {
-        let read = x[0].get(&[2, 2, 0])?.square()?.sum()?;
+        let read = x[0].get([2, 2, 0])?.square()?.sum()?;
         let written = x[0].at(1..).multiply(&x[0].get(..2)?)?.sum()?;
         &read + &written
     };
