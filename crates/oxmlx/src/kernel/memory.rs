@@ -56,7 +56,12 @@ impl<'a> Input<'a> {
     /// [`ErrorKind::Dtype`] when `T` is not the input's dtype.
     pub fn as_strided<T: Element>(self) -> Result<&'a [T], BoxError> {
         check::<T>(self.dtype())?;
-        bytemuck::checked::try_cast_slice(self.0.bytes()).map_err(misfit::<T>)
+        let bytes = self.0.bytes();
+        // The empty slice that stands for no memory has no alignment.
+        if bytes.is_empty() {
+            return Ok(&[]);
+        }
+        bytemuck::checked::try_cast_slice(bytes).map_err(misfit::<T>)
     }
 
     /// The memory of [`as_strided`](Self::as_strided) as bytes.
@@ -121,7 +126,11 @@ impl<'a> Output<'a> {
     /// [`ErrorKind::Dtype`] when `T` is not the output's dtype.
     pub fn as_mut_slice<T: Element + bytemuck::AnyBitPattern>(&mut self) -> Result<&mut [T], BoxError> {
         check::<T>(self.dtype())?;
-        bytemuck::try_cast_slice_mut(self.0.bytes_mut()).map_err(|e| misfit::<T>(e.into()))
+        let bytes = self.0.bytes_mut();
+        if bytes.is_empty() {
+            return Ok(&mut []);
+        }
+        bytemuck::try_cast_slice_mut(bytes).map_err(|e| misfit::<T>(e.into()))
     }
 
     /// The bytes to fill. For a `bool` output each must be 0 or 1.

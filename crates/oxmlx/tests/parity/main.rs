@@ -1,0 +1,19 @@
+//! Every operation against the values of Python MLX, from `fixtures/parity` (made by `oracle/parity`).
+//!
+//! Each family's module lists its operations, one a line: the function and what kinds of arguments it takes, in order.
+
+mod construct;
+mod elementwise;
+mod fast;
+mod fft;
+mod fixture;
+mod index;
+mod linalg;
+mod matmul;
+mod quantize;
+mod random;
+mod reduce;
+mod shape;
+mod table;
+
+mod complete;
