@@ -21,12 +21,21 @@
 //! ```
 
 mod attend;
+mod buffer;
+mod chunked;
 mod contract;
 mod kv;
 mod mask;
+mod paged;
+mod quantized;
+mod rotating;
 mod snapshot;
 
 pub use attend::{AttentionPath, Reason};
+pub use chunked::ChunkedKvCache;
 pub use contract::{Cache, CacheKind, Positions, Visible};
 pub use kv::KvCache;
+pub use paged::{BlockId, BlockStep, PagedKvCache, PagedPool, PagedStore, TableId};
+pub use quantized::QuantizedKvCache;
+pub use rotating::RotatingKvCache;
 pub use snapshot::Snapshot;

@@ -5,12 +5,14 @@
 
 mod choose;
 mod generation;
+mod plan;
 mod prefill;
 mod sequence;
 
 use crate::{LanguageModel, Result};
 
 pub use generation::{FinishReason, Generation, Request};
+pub use plan::{Piece, PlanSpec, PrefillPlan};
 pub use prefill::PrefillProgress;
 pub use sequence::Sequence;
 

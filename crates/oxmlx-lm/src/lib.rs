@@ -23,7 +23,7 @@
 
 pub mod cache;
 pub mod config;
-mod engine;
+pub mod engine;
 mod error;
 mod files;
 pub mod gguf;

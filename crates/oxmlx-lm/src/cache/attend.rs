@@ -131,7 +131,8 @@ pub(super) fn over_visible(
     let k = fast::rope(&split(k, how.kv_heads, how.head_dim)?, how.rope, offset)?;
     let Visible { keys, values, positions } = cache.append(&k, &split(v, how.kv_heads, how.head_dim)?)?;
     let attend = |mask: Mask<'_>| fast::scaled_dot_product_attention(&q, &keys, &values, how.scale, mask);
-    let output = match seen(queries, first, &positions, how.window, cache.keep()) {
+    let window = [how.window, cache.window()].into_iter().flatten().min();
+    let output = match seen(queries, first, &positions, window, cache.keep()) {
         Seen::All => attend(Mask::None)?,
         Seen::Causal => attend(Mask::Causal)?,
         Seen::Table(table) => {

@@ -118,6 +118,12 @@ pub trait Cache: fmt::Debug + Send + Sync {
         0
     }
 
+    /// How many of the last tokens a query sees at most, itself included and [`keep`](Self::keep) not counted, whatever the layer says; `None`
+    /// for no bound.
+    fn window(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether the last `n` tokens can be forgotten, so that it is as if they had never come.
     fn can_trim(&self, n: usize) -> bool {
         n == 0

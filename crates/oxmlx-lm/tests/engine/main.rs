@@ -1,5 +1,6 @@
 //! The engine on real input, against what mlx-lm gave.
 
+mod caches;
 mod generate;
 mod smollm2;
 #[path = "../data/support.rs"]
