@@ -82,7 +82,10 @@ impl Cache for QuantizedKvCache {
         }
         let end = self.len + tokens as usize;
         let (k, v) = (quantize(keys, self.affine)?, quantize(values, self.affine)?);
-        let new = [&k.weight, &k.scales, &k.biases, &v.weight, &v.scales, &v.biases];
+        let (Some(k_biases), Some(v_biases)) = (&k.biases, &v.biases) else {
+            return Err(Error::new(ErrorKind::Cache, "MLX gave no biases for an affine quantization"));
+        };
+        let new = [&k.weight, &k.scales, k_biases, &v.weight, &v.scales, v_biases];
         let mut written = Vec::with_capacity(6);
         for (i, new) in new.into_iter().enumerate() {
             let last = new.dim(-1).unwrap_or(0);
@@ -94,7 +97,7 @@ impl Cache for QuantizedKvCache {
         let shown = |parts: &[Array]| {
             let [weight, scales, biases] = <[Array; 3]>::try_from(parts.to_vec())
                 .map_err(|_| Error::new(ErrorKind::Cache, "a quantized buffer has three parts"))?;
-            Ok::<_, Error>(dequantize(&Quantized { weight, scales, biases, affine: self.affine })?)
+            Ok::<_, Error>(dequantize(&Quantized::affine(weight, scales, biases, self.affine))?)
         };
         let visible =
             Visible { keys: shown(&live[..3])?, values: shown(&live[3..])?, positions: Positions::Range(0..end) };
