@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand};
-use oxmlx_lm::{SamplingParams, StopMatcher};
+use oxmlx_lm::StopMatcher;
 
 use crate::failure::Failure;
+use crate::sampling_args::SamplingArgs;
 
 /// Run language models through MLX, without Python.
 #[derive(Parser)]
@@ -49,25 +50,6 @@ pub(crate) struct ModelArgs {
     pub(crate) sampling: SamplingArgs,
 }
 
-#[derive(ClapArgs)]
-pub(crate) struct SamplingArgs {
-    /// Temperature; 0 takes the most likely token
-    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
-    pub(crate) temp: f32,
-    /// Choose among the K most likely tokens; 0 for all
-    #[arg(long, value_name = "K", default_value_t = 0, allow_negative_numbers = true)]
-    pub(crate) top_k: usize,
-    /// Choose among the most likely tokens that have this share together; 1 for all
-    #[arg(long, value_name = "P", default_value_t = 1.0, allow_negative_numbers = true)]
-    pub(crate) top_p: f32,
-    /// Choose among tokens at least this times as likely as the best; 0 for all
-    #[arg(long, value_name = "P", default_value_t = 0.0, allow_negative_numbers = true)]
-    pub(crate) min_p: f32,
-    /// Seed of the draws; a new one each run when not given
-    #[arg(long, value_name = "S", allow_negative_numbers = true)]
-    pub(crate) seed: Option<u64>,
-}
-
 impl ModelArgs {
     /// Where an answer ends; refuses a text that can't be one.
     pub(crate) fn stops(&self) -> Result<StopMatcher, Failure> {
@@ -75,21 +57,8 @@ impl ModelArgs {
     }
 }
 
-impl SamplingArgs {
-    pub(crate) fn params(&self) -> Result<SamplingParams, Failure> {
-        let mut builder =
-            SamplingParams::builder().temperature(self.temp).top_k(self.top_k).top_p(self.top_p).min_p(self.min_p);
-        if let Some(seed) = self.seed {
-            builder = builder.seed(seed);
-        }
-        Ok(builder.build()?)
-    }
-}
-
 #[derive(ClapArgs)]
 pub(crate) struct GenerateArgs {
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
     /// The prompt; `-` reads it from standard input, without the line break at its end (with --raw: all of it)
     #[arg(long, short, value_name = "TEXT|-", allow_hyphen_values = true)]
     pub(crate) prompt: String,
@@ -99,15 +68,19 @@ pub(crate) struct GenerateArgs {
     /// Print one JSON object on the last line instead of the text
     #[arg(long)]
     pub(crate) json: bool,
+    // Last: its heading goes on to what comes after it.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(ClapArgs)]
 pub(crate) struct ChatArgs {
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
     /// Tell after each answer, on standard error, its speed and how much of the prompt had to be read
     #[arg(long)]
     pub(crate) stats: bool,
+    // Last: its heading goes on to what comes after it.
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }
 
 #[derive(ClapArgs)]

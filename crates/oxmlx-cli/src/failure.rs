@@ -10,6 +10,8 @@ pub(crate) enum Failure {
     ClosedPipe,
     /// An error of the engine.
     Engine(oxmlx_lm::Error),
+    /// A flag's value that the engine refuses; the error's field is the flag.
+    Flag(oxmlx_lm::Error),
     /// An error of MLX outside the engine.
     Mlx(oxmlx::Error),
     /// Reading or writing failed.
@@ -51,7 +53,7 @@ impl Failure {
     fn error(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::ClosedPipe | Self::Usage(_) => None,
-            Self::Engine(error) => Some(error),
+            Self::Engine(error) | Self::Flag(error) => Some(error),
             Self::Mlx(error) => Some(error),
             Self::Io(_, error) => Some(error),
         }
@@ -67,7 +69,9 @@ impl fmt::Display for Failure {
                 f.write_str(what)?;
                 ": "
             }
-            Self::Engine(_) | Self::Mlx(_) => "",
+            // An error without a field is not about the flag itself.
+            Self::Flag(error) if error.field().is_some() && error.path().is_none() => "--",
+            Self::Engine(_) | Self::Flag(_) | Self::Mlx(_) => "",
         };
         let mut cause = self.error();
         while let Some(error) = cause {

@@ -13,6 +13,7 @@ mod commands;
 mod failure;
 mod model;
 mod progress;
+mod sampling_args;
 mod stats;
 
 use std::process::ExitCode;

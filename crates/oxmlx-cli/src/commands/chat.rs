@@ -14,9 +14,10 @@ use crate::model::Loaded;
 const HELP: &str = "/reset starts anew, /exit or Ctrl-D ends, Ctrl-C ends an answer";
 
 pub(crate) fn run(args: ChatArgs) -> Result<ExitCode, Failure> {
-    let sampling = args.model.sampling.params()?;
+    args.model.sampling.check()?;
     args.model.stops()?;
     let loaded = Loaded::open(&args.model.model)?;
+    let sampling = args.model.sampling.params(&loaded.tokenizer, &loaded.eos)?;
     let template = loaded.template()?;
     let system = args.model.system.as_deref().map(Message::system);
     let mut messages: Vec<Message> = system.iter().cloned().collect();

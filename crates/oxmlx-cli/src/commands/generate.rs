@@ -14,11 +14,12 @@ use crate::{cancel, stats};
 
 pub(crate) fn run(args: GenerateArgs) -> Result<ExitCode, Failure> {
     // What the command line says is checked before a model is loaded for it.
-    let sampling = args.model.sampling.params()?;
+    args.model.sampling.check()?;
     let stops = args.model.stops()?;
     let prompt = read_prompt(&args)?;
     cancel::begin_answer();
     let loaded = Loaded::open(&args.model.model)?;
+    let sampling = args.model.sampling.params(&loaded.tokenizer, &loaded.eos)?;
     let tokens = if args.raw {
         loaded.tokenizer.encode_prompt(&prompt)?
     } else {

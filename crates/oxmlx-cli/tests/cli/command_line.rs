@@ -10,15 +10,39 @@ fn generate(args: &[&str]) -> crate::support::Ran {
 #[test]
 fn sampling_out_of_range_is_named() {
     for value in ["-1", "nan", "inf", "-inf", "1e99"] {
-        generate(&[&format!("--temp={value}")]).failed(&["temperature"]);
+        generate(&[&format!("--temp={value}")]).failed(&["--temperature: "]);
+        generate(&[&format!("--top-n-sigma={value}")]).failed(&["--top-n-sigma: "]);
+        generate(&[&format!("--dry-multiplier={value}")]).failed(&["--dry-multiplier: "]);
+        generate(&[&format!("--dry-base={value}")]).failed(&["--dry-base: "]);
+        generate(&[&format!("--mirostat-tau={value}")]).failed(&["--mirostat-tau: "]);
+        generate(&[&format!("--repetition-penalty={value}")]).failed(&["--repetition-penalty: "]);
+        generate(&[&format!("--xtc-probability={value}")]).failed(&["--xtc-probability: "]);
+        generate(&[&format!("--dynamic-temperature-range={value}")]).failed(&["--dynamic-temperature-range: "]);
     }
     generate(&["--temp", "-1"]).failed(&["temperature", "-1"]);
     for value in ["-0.1", "0", "1.5", "nan"] {
-        generate(&["--top-p", value]).failed(&["top-p"]);
+        generate(&["--top-p", value]).failed(&["--top-p: "]);
+        generate(&["--typical-p", value]).failed(&["--typical-p: "]);
     }
     for value in ["-0.1", "1.5", "nan"] {
         generate(&["--min-p", value]).failed(&["min-p"]);
     }
+    for flag in ["--frequency-penalty", "--presence-penalty"] {
+        generate(&[flag, "nan"]).failed(&[&format!("{flag}: ")]);
+    }
+    generate(&["--mirostat-tau", "5", "--mirostat-eta", "2"]).failed(&["--mirostat-eta: "]);
+    generate(&["--dry-allowed-length", "0"]).failed(&["--dry-allowed-length: "]);
+    for flag in ["--penalty-window", "--dry-window"] {
+        generate(&[flag, "-2"]).failed(&[flag, "-1 is the whole history"]);
+        generate(&[flag, "x"]).failed(&[flag, "x"]);
+    }
+    generate(&["--logit-bias", "-1=3"]).failed(&["--logit-bias: ", "-1"]);
+    generate(&["--logit-bias", "5=nan"]).failed(&["--logit-bias: ", "NaN"]);
+    generate(&["--logit-bias", "5"]).failed(&["--logit-bias", "ID=B"]);
+    generate(&["--suppress", "-1"]).failed(&["--suppress: ", "-1"]);
+    generate(&["--language-bias", "elvish=1"]).failed(&["--language-bias", "elvish", "latin"]);
+    generate(&["--sampling-order", "random"]).failed(&["--sampling-order", "temperature-first"]);
+    generate(&["--json-schema", "{}", "--regex", "a"]).failed(&["--json-schema", "--regex"]);
     generate(&["--stop", ""]).failed(&["stop"]);
     run(["chat", "--model", "missing", "--stop", ""]).failed(&["stop"]);
 }

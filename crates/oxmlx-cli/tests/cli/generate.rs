@@ -162,3 +162,48 @@ fn smollm2_streams_text_as_it_is_made() {
     assert!(reads.len() >= 5, "{} pieces", reads.len());
     assert!(reads[0] < reads[reads.len() - 1]);
 }
+
+#[test]
+fn penalties_and_biases_change_the_tokens() {
+    let tiny = Tiny::new();
+    let tokens = |args: &[&str]| {
+        let args = [&["--json", "--max-tokens", "12"], args].concat();
+        tiny.generate(&args).json()["tokens"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|t| t.as_u64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let plain = tokens(&[]);
+    let first = plain[0].to_string();
+    assert!(!tokens(&["--suppress", &first, "--logit-bias", &format!("{first}=100")]).contains(&plain[0]));
+    assert_eq!(tokens(&["--logit-bias", "7=1000", "--logit-bias", "2000000000=5"]), [7; 12]);
+    // Greedy, and each token at most once, the prompt's 1, 2, 3 not at all.
+    let mut once = tokens(&["--presence-penalty", "1e6", "--penalty-window", "-1"]);
+    assert!(once.iter().all(|t| ![1, 2, 3].contains(t)));
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), 12);
+    for order in ["default", "temperature-first"] {
+        assert_eq!(tokens(&["--temp", "3", "--top-k", "1", "--sampling-order", order]), plain);
+    }
+}
+
+#[test]
+fn grammars_shape_the_text() {
+    let model = smollm2();
+    let generate = |args: &[&str]| {
+        let base = ["generate", "--model", model.to_str().unwrap(), "--max-tokens", "40"];
+        run(base.iter().chain(args))
+    };
+    let text = generate(&["--prompt", "Is the sky blue?", "--regex", "(Certainly|Never)!", "--temp", "2"]).done();
+    assert!(["Certainly!\n", "Never!\n"].contains(&text.as_str()), "{text}");
+    let schema = r#"{"type": "object", "properties": {"year": {"type": "integer", "minimum": 1000, "maximum": 2100}},
+        "required": ["year"], "additionalProperties": false}"#;
+    let text = generate(&["--prompt", "When did the First World War begin?", "--json-schema", schema]).done();
+    let value: Value = serde_json::from_str(&text).unwrap();
+    assert!((1000..=2100).contains(&value["year"].as_u64().unwrap()), "{text}");
+    generate(&["--prompt", "x", "--json-schema", "{"]).failed(&["--json-schema: ", "not json"]);
+    generate(&["--prompt", "x", "--regex", "("]).failed(&["--regex: "]);
+}

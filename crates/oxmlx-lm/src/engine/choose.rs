@@ -18,11 +18,13 @@ pub(super) enum Chooser {
 }
 
 impl Chooser {
-    pub(super) fn new(params: SamplingParams) -> Result<Self> {
+    /// A chooser for what follows `prompt`.
+    pub(super) fn new(params: SamplingParams, prompt: &[u32]) -> Result<Self> {
         if params.is_greedy() {
             return Ok(Self::Greedy);
         }
-        let sampler = Sampler::new(params);
+        let mut sampler = Sampler::new(params);
+        sampler.begin(prompt);
         if Device::current()? == Device::Gpu {
             return Ok(Self::OnHost(Box::new(sampler)));
         }

@@ -88,7 +88,7 @@ impl<'a> Generation<'a> {
         request: Request,
         progress: &mut dyn FnMut(PrefillProgress) -> bool,
     ) -> Result<Self> {
-        let mut chooser = Chooser::new(request.sampling.clone())?;
+        let mut chooser = Chooser::new(request.sampling.clone(), prompt)?;
         let logits = prefill(engine, sequence, prompt, request.chunk, progress)?;
         let (pending, finished) = match request.max_tokens {
             0 => (None, Some(FinishReason::Length)),

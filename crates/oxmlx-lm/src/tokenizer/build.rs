@@ -134,6 +134,14 @@ impl Tokenizer {
         &self.parts().detokenizer
     }
 
+    /// The bytes of one token within a text; `None` for tokenizers where a token has none by itself.
+    pub(crate) fn token_bytes(&self, id: u32) -> Option<&[u8]> {
+        match self.detokenizer() {
+            Detokenizer::Bytes(table) => Some(table.bytes(id, false)),
+            Detokenizer::Library => None,
+        }
+    }
+
     pub(super) fn check_ids(&self, ids: &[u32]) -> Result<()> {
         let size = self.vocab_size();
         match ids.iter().find(|&&id| id as usize >= size) {

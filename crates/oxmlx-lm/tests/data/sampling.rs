@@ -3,12 +3,7 @@
 use oxmlx_lm::{ErrorKind, Sampler, SamplingParams};
 
 use crate::random::Lcg;
-
-/// Normally distributed, each from twelve uniform numbers.
-fn row(random: &mut Lcg, size: usize, spread: f64) -> Vec<f32> {
-    let mut uniform = || f64::from(random.next()) / f64::from(1u32 << 31);
-    (0..size).map(|_| ((0..12).map(|_| uniform()).sum::<f64>() - 6.0) * spread).map(|x| x as f32).collect()
-}
+use crate::reference::row;
 
 #[derive(Clone, Copy, Debug)]
 struct Setting {
