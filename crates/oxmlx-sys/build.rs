@@ -88,7 +88,7 @@ fn compile_shim(include: &Path) {
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
     let mut bridges: Vec<PathBuf> =
         ["array", "bench", "kernel", "runtime", "transforms"].iter().map(|m| format!("src/{m}.rs").into()).collect();
-    for optional in ["src/types.rs"] {
+    for optional in ["src/export_steps.rs", "src/gpu_kernel.rs", "src/types.rs"] {
         if manifest.join(optional).exists() {
             bridges.push(optional.into());
         }

@@ -108,6 +108,8 @@ const std::uint8_t* data(const Handle& a) {
 }
 
 rust::String to_text(const Handle& a) {
+  // As Python MLX sets it when it is imported: True, not true.
+  mx::get_global_formatter().capitalize_bool = true;
   std::ostringstream out;
   out << a;
   return out.str();

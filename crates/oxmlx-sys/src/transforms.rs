@@ -275,7 +275,12 @@ impl NamedClosure {
         Self { body: Arc::new(body) }
     }
 
-    fn apply(&self, args: &[Array], names: Vec<String>, values: &[Array]) -> std::result::Result<Vec<Array>, String> {
+    pub(crate) fn apply(
+        &self,
+        args: &[Array],
+        names: Vec<String>,
+        values: &[Array],
+    ) -> std::result::Result<Vec<Array>, String> {
         let named = names.into_iter().zip(values.iter().cloned()).collect();
         PENDING.catch(|| (self.body)(args, named))
     }

@@ -12,6 +12,9 @@
 //! ```
 
 mod construct;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+mod print;
 mod read;
 
 use std::fmt;
@@ -20,6 +23,7 @@ use bytemuck::TransparentWrapper;
 use bytemuck::allocation::TransparentWrapperAlloc as _;
 use oxmlx_sys as sys;
 
+pub use self::print::{print_precision, set_print_precision};
 use crate::{Dtype, Result};
 
 /// A lazy, reference-counted, multi-dimensional array.
@@ -117,15 +121,5 @@ impl fmt::Debug for Array {
     /// Shape and dtype; never evaluates.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Array({:?}, {})", self.shape(), self.dtype())
-    }
-}
-
-impl fmt::Display for Array {
-    /// Prints the values as Python MLX does. **Evaluates the array**; an evaluation that fails prints its error.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.eval().and_then(|()| Ok(self.0.to_text()?)) {
-            Ok(text) => f.write_str(&text),
-            Err(error) => write!(f, "<{error}>"),
-        }
     }
 }

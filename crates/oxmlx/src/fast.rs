@@ -2,6 +2,7 @@
 
 mod attention;
 mod delta;
+mod gpu_kernel;
 mod loss;
 mod norm;
 
@@ -9,6 +10,7 @@ use oxmlx_sys::generated::fast as raw;
 
 pub use self::attention::{Attention, attention};
 pub use self::delta::{GatedDelta, gated_delta_update};
+pub use self::gpu_kernel::{GpuKernel, GpuSource, KernelScalar, Launch, MetalMath, TemplateValue};
 pub use self::loss::cross_entropy;
 pub use self::norm::layer_norm;
 use crate::{Array, Error, ErrorKind, Result, cpu, ops};

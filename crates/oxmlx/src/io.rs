@@ -7,13 +7,17 @@
 mod gguf;
 mod npy;
 mod safetensors;
+mod streams;
 
 use std::path::Path;
 
-pub use self::gguf::{Gguf, GgufValue, load_gguf, save_gguf};
+pub use self::gguf::{Gguf, GgufValue, load_gguf, load_gguf_bytes, save_gguf, save_gguf_bytes};
 pub use self::npy::{load_npy, load_npy_bytes, save_npy, save_npy_bytes};
 pub use self::safetensors::{
     Safetensors, load_safetensors, load_safetensors_bytes, save_safetensors, save_safetensors_bytes,
+};
+pub use self::streams::{
+    load_gguf_from, load_npy_from, load_safetensors_from, save_gguf_to, save_npy_to, save_safetensors_to,
 };
 use crate::{Error, ErrorKind, Result};
 

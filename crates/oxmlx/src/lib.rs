@@ -16,6 +16,7 @@
 pub mod array;
 pub mod build_info;
 mod cpu;
+pub mod distributed;
 pub mod dtype;
 pub mod einsum;
 pub mod error;

@@ -3,10 +3,12 @@
 //! One shared stream a device serves every thread, so that an array built on one thread can be evaluated on another and read on a
 //! third. Evaluation waits outside the process-wide lock: other threads go on building and evaluating meanwhile.
 
+use std::fmt;
+
 use oxmlx_sys::generated::device as raw;
 use oxmlx_sys::{runtime as sys, types};
 
-use crate::{Array, Result};
+use crate::{Array, Error, ErrorKind, Result};
 
 /// A kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +48,60 @@ impl Device {
         })
     }
 
+    /// Makes this the device that operations of all threads go to outside a scope.
+    ///
+    /// Arrays that are there stay where they are usable: any device reads any array.
+    ///
+    /// ```
+    /// use oxmlx::Device;
+    /// let before = Device::current()?;
+    /// Device::Cpu.set_default()?;
+    /// assert_eq!(Device::current()?, Device::Cpu);
+    /// before.set_default()?;
+    /// # Ok::<(), oxmlx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) where there is no such device.
+    ///
+    /// # Source
+    /// C++ `mlx::core::set_default_device` (`mlx/device.h`).
+    pub fn set_default(self) -> Result<()> {
+        self.present("set_default_device")?;
+        Ok(raw::set_default_device(self.first())?)
+    }
+
+    /// Runs `f` with this thread's operations going to the device's default stream. Scopes nest.
+    ///
+    /// ```
+    /// use oxmlx::{Array, Device};
+    /// let sum = Device::Cpu.scope(|| Array::scalar(1i32)? + Array::scalar(2i32)?)?;
+    /// assert_eq!(sum?.item::<i32>()?, 3);
+    /// # Ok::<(), oxmlx::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Device`](crate::ErrorKind::Device) where there is no such device; what `f` returns is passed on.
+    ///
+    /// # Source
+    /// C++ `mlx::core::StreamContext` (`mlx/utils.h`) of `mlx::core::default_stream` (`mlx/stream.h`).
+    pub fn scope<T>(self, f: impl FnOnce() -> T) -> Result<T> {
+        self.present("default_stream")?;
+        let stream = oxmlx_sys::generated::stream::default_stream(self.first())?;
+        Ok(sys::with_stream(self.raw(), stream.index, f)?)
+    }
+
+    fn first(self) -> types::Device {
+        types::Device { kind: self.raw(), index: 0 }
+    }
+
+    fn present(self, op: &'static str) -> Result<()> {
+        if self.is_available()? {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Device, op, format!("there is no device {self:?} here")))
+    }
+
     /// How many devices of this kind MLX sees.
     ///
     /// # Errors
@@ -54,10 +110,7 @@ impl Device {
     /// # Source
     /// C++ `mlx::core::device_count`.
     pub fn count(self) -> Result<usize> {
-        match self {
-            Self::Cpu => Ok(1),
-            Self::Gpu => Ok(sys::gpu_count()?),
-        }
+        Ok(raw::device_count(self.raw())?.max(0) as usize)
     }
 
     /// Whether MLX can use a device of this kind.
@@ -73,7 +126,7 @@ impl Device {
     /// # Source
     /// C++ `mlx::core::is_available`.
     pub fn is_available(self) -> Result<bool> {
-        Ok(self.count()? > 0)
+        Ok(raw::is_available(self.first())?)
     }
 
     /// MLX's facts about the device, as key and value, sorted by key.
@@ -84,8 +137,7 @@ impl Device {
     /// # Source
     /// C++ `mlx::core::device_info`.
     pub fn info(self) -> Result<Vec<(String, String)>> {
-        let device = types::Device { kind: self.raw(), index: 0 };
-        let mut facts: Vec<(String, String)> = raw::device_info(device)?
+        let mut facts: Vec<(String, String)> = raw::device_info(self.first())?
             .into_iter()
             .map(|(key, fact)| match fact {
                 types::Fact::Text(text) => (key, text),
@@ -94,6 +146,16 @@ impl Device {
             .collect();
         facts.sort();
         Ok(facts)
+    }
+}
+
+impl fmt::Display for Device {
+    /// As MLX names its first device of the kind: `Device(cpu, 0)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match oxmlx_sys::generated::utils::format_device(self.first()) {
+            Ok(text) => f.write_str(&text),
+            Err(error) => write!(f, "<{error}>"),
+        }
     }
 }
 
@@ -141,12 +203,7 @@ pub fn version_loaded() -> &'static str {
 
 /// Runs `f` with its operations going to the processor, whatever the default device is.
 pub(crate) fn on_cpu<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
-    if Device::current()? == Device::Cpu {
-        return f();
-    }
-    let cpu = oxmlx_sys::types::Device { kind: sys::DeviceType::Cpu, index: 0 };
-    let stream = oxmlx_sys::generated::stream::default_stream(cpu)?;
-    sys::with_stream(sys::DeviceType::Cpu, stream.index, f)?
+    if Device::current()? == Device::Cpu { f() } else { Device::Cpu.scope(f)? }
 }
 
 /// Checks the environment variables that oxmlx reads while it runs (`OXMLX_CPU_KERNELS`). Without this call a value that it does not

@@ -3,9 +3,11 @@
 //! By default all work of the process goes to one stream a device. A [`Stream`] of one's own lets work run beside it; inside
 //! [`Stream::scope`] this thread's operations go to it. Any thread may evaluate what was built there.
 
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use oxmlx_sys::runtime as sys;
+use oxmlx_sys::types;
 
 use crate::{Device, Result};
 
@@ -73,6 +75,17 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         POOL.lock().unwrap_or_else(PoisonError::into_inner).push((self.device, self.index));
+    }
+}
+
+impl fmt::Display for Stream {
+    /// As MLX names it: `Stream(Device(cpu, 0), 3)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let device = types::Device { kind: self.device.raw(), index: 0 };
+        match oxmlx_sys::generated::utils::format_stream(types::Stream { index: self.index, device }) {
+            Ok(text) => f.write_str(&text),
+            Err(error) => write!(f, "<{error}>"),
+        }
     }
 }
 

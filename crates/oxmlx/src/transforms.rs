@@ -15,6 +15,7 @@ mod compile;
 mod custom;
 mod export;
 mod grad;
+mod steps;
 mod vmap;
 
 use oxmlx_sys::closure::BoxError;
@@ -24,6 +25,7 @@ pub use self::compile::{CompileMode, Compiled, clear_compile_caches, compile, co
 pub use self::custom::{CustomFunction, checkpoint, custom_vjp};
 pub use self::export::{Exporter, Imported, export_function, import_function};
 pub use self::grad::{ValueAuxGradients, grad, grad_of, jvp, value_and_grad, value_and_grad_with_aux, vjp};
+pub use self::steps::{ExportArgument, ExportStep, ExportTensor, export_steps};
 pub use self::vmap::{vmap, vmap_all};
 use crate::random::implicit;
 use crate::{Array, Error, ErrorKind, Result};

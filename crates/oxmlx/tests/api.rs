@@ -1,8 +1,10 @@
 //! The safe API against values of Python MLX: indexing, fused operations, quantization, groups of processes, printing.
 
 mod api {
+    mod exchange;
     mod fast;
     mod indexing;
+    mod process;
     mod quantize;
     mod reference;
 }

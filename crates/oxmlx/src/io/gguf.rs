@@ -102,6 +102,48 @@ pub fn load_gguf(path: impl AsRef<Path>) -> Result<Gguf> {
     Ok(Gguf { arrays: parts.arrays.into_iter().map(|(name, array)| (name, array.into())).collect(), metadata })
 }
 
+/// Reads the bytes of a GGUF file, by way of a file that is gone when this returns: MLX reads no others.
+///
+/// ```
+/// use oxmlx::{Array, io};
+/// let bytes = io::save_gguf_bytes(&[("x", Array::vector(&[1.0f32, 2.0])?)], &[])?;
+/// assert_eq!(io::load_gguf_bytes(&bytes)?.arrays[0].1.to_vec::<f32>()?, [1.0, 2.0]);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`load_gguf`]; [`ErrorKind::Io`] when there is no place for the file.
+///
+/// # Source
+/// C++ `mlx::core::load_gguf` (`mlx/io.h`).
+pub fn load_gguf_bytes(bytes: &[u8]) -> Result<Gguf> {
+    let file = scratch(OP)?;
+    std::fs::write(file.path(), bytes).map_err(|source| io_error(file.path(), OP, source))?;
+    load_gguf(file.path())
+}
+
+/// The bytes of a GGUF file with these arrays and metadata, by way of a file. Evaluates.
+///
+/// # Errors
+/// As [`save_gguf`]; [`ErrorKind::Io`] when there is no place for the file.
+///
+/// # Source
+/// C++ `mlx::core::save_gguf` (`mlx/io.h`).
+pub fn save_gguf_bytes(arrays: &[(&str, Array)], metadata: &[(&str, GgufValue)]) -> Result<Vec<u8>> {
+    let file = scratch("save_gguf")?;
+    save_gguf(file.path(), arrays, metadata)?;
+    std::fs::read(file.path()).map_err(|source| io_error(file.path(), "save_gguf", source))
+}
+
+/// A file that only this user reads, removed when it is dropped.
+fn scratch(op: &'static str) -> Result<tempfile::NamedTempFile> {
+    // MLX adds the ending to a name without it.
+    tempfile::Builder::new()
+        .suffix(".gguf")
+        .tempfile()
+        .map_err(|source| Error::new(ErrorKind::Io, op, "no temporary file can be made").with_source(source))
+}
+
 const OP: &str = "load_gguf";
 
 /// The header, read once to see that MLX can read it.

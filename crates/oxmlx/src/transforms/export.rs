@@ -38,13 +38,7 @@ impl Exporter {
         F: Fn(&[Array], &[(String, Array)]) -> Result<Vec<Array>> + Send + Sync + 'static,
     {
         let path = crate::io::writable(path.as_ref(), "export_function")?;
-        let closure = NamedClosure::new(move |args, named| {
-            let args = Array::wrap_all(args.to_vec());
-            let mut named: Vec<(String, Array)> = named.into_iter().map(|(name, a)| (name, a.into())).collect();
-            named.sort_by(|a, b| a.0.cmp(&b.0));
-            Ok(Array::peel_all(f(&args, &named)?))
-        });
-        Ok(Self(sys::exporter(path, closure, shapeless, metadata)?))
+        Ok(Self(sys::exporter(path, named_closure(f), shapeless, metadata)?))
     }
 
     /// Traces the function for inputs like these and writes the trace.
@@ -63,6 +57,19 @@ impl Exporter {
     pub fn close(self) -> Result<()> {
         Ok(self.0.close()?)
     }
+}
+
+/// A function of arrays by place and by name as the bridge takes it.
+pub(super) fn named_closure<F>(f: F) -> NamedClosure
+where
+    F: Fn(&[Array], &[(String, Array)]) -> Result<Vec<Array>> + Send + Sync + 'static,
+{
+    NamedClosure::new(move |args, named| {
+        let args = Array::wrap_all(args.to_vec());
+        let mut named: Vec<(String, Array)> = named.into_iter().map(|(name, a)| (name, a.into())).collect();
+        named.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(Array::peel_all(f(&args, &named)?))
+    })
 }
 
 /// Traces a function once and writes it to a file.
