@@ -1,7 +1,7 @@
 //! `LlamaConfig` from the metadata of a GGUF file.
 
 use super::json::MAX_LAYERS;
-use super::{Architecture, LlamaConfig, Rope, RopeScaling};
+use super::{Architecture, Beyond, LlamaConfig, Rope, RopeScaling};
 use crate::gguf::{Gguf, Values};
 use crate::{Error, ErrorKind, Result};
 
@@ -67,6 +67,7 @@ impl LlamaConfig {
             quantization: None,
             max_context: required_count(gguf, "llama.context_length")?,
             windows: vec![window; layers],
+            beyond: Beyond::Nothing,
             bos_id: token_id(gguf, "tokenizer.ggml.bos_token_id")?,
             eos_ids: token_id(gguf, "tokenizer.ggml.eos_token_id")?.into_iter().collect(),
         })

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::beyond::beyond;
 use super::{Architecture, Fields, JsonFile, LlamaConfig, Quantization, Rope, RopeScaling};
 use crate::{Error, ErrorKind, Result};
 
@@ -29,10 +30,7 @@ impl LlamaConfig {
 
 fn from_fields(fields: &Fields<'_>) -> Result<LlamaConfig> {
     let architecture = architecture(fields)?;
-    if let Some(act) = fields.str("hidden_act")?.filter(|&act| act != "silu") {
-        let what = format!("activation {act:?} isn't implemented, only silu");
-        return Err(fields.error(ErrorKind::Unsupported, "hidden_act", what));
-    }
+    activation(fields, architecture)?;
     let hidden_size = fields.required_count("hidden_size")?;
     let layers = fields.required_count("num_hidden_layers")?;
     if layers > MAX_LAYERS {
@@ -70,30 +68,48 @@ fn from_fields(fields: &Fields<'_>) -> Result<LlamaConfig> {
         kv_heads,
         head_dim,
         norm_eps: fields.required_positive("rms_norm_eps")? as f32,
-        rope: rope(fields, head_dim)?,
+        rope: rope(fields, architecture, head_dim)?,
         tie_embeddings: fields.bool("tie_word_embeddings")?,
         attention_bias: fields.bool("attention_bias")?.unwrap_or(false),
         mlp_bias: fields.bool("mlp_bias")?.unwrap_or(false),
         quantization,
         max_context: fields.required_count("max_position_embeddings")?,
         windows: windows(fields, architecture, layers)?,
+        beyond: beyond(fields, architecture, layers, head_dim)?,
         bos_id: fields.token_ids("bos_token_id")?.first().copied(),
         eos_ids: fields.token_ids("eos_token_id")?,
     })
+}
+
+fn activation(fields: &Fields<'_>, architecture: Architecture) -> Result<()> {
+    let (name, known) = match architecture {
+        Architecture::Gemma3 => ("hidden_activation", "gelu_pytorch_tanh"),
+        _ => ("hidden_act", "silu"),
+    };
+    match fields.str(name)?.filter(|&act| act != known) {
+        None => Ok(()),
+        Some(act) => {
+            let what = format!("activation {act:?} isn't implemented, only {known}");
+            Err(fields.error(ErrorKind::Unsupported, name, what))
+        }
+    }
 }
 
 fn architecture(fields: &Fields<'_>) -> Result<Architecture> {
     match fields.str("model_type")?.ok_or_else(|| fields.missing("model_type"))? {
         "llama" => Ok(Architecture::Llama),
         "mistral" => Ok(Architecture::Mistral),
+        "gemma3_text" => Ok(Architecture::Gemma3),
+        "qwen3_moe" => Ok(Architecture::Qwen3Moe),
         other => {
-            let what = format!("architecture {other:?} isn't implemented, only llama and mistral");
+            let known = "llama, mistral, gemma3_text and qwen3_moe";
+            let what = format!("architecture {other:?} isn't implemented, only {known}");
             Err(fields.error(ErrorKind::Unsupported, "model_type", what))
         }
     }
 }
 
-fn rope(fields: &Fields<'_>, head_dim: usize) -> Result<Rope> {
+fn rope(fields: &Fields<'_>, architecture: Architecture, head_dim: usize) -> Result<Rope> {
     // Newer files put base and scaling into one object.
     let parameters = fields.object("rope_parameters")?;
     let scaling = match (&parameters, fields.object("rope_scaling")?) {
@@ -103,7 +119,7 @@ fn rope(fields: &Fields<'_>, head_dim: usize) -> Result<Rope> {
     };
     let theta = match parameters.map(|p| p.positive("rope_theta")).transpose()?.flatten() {
         Some(theta) => theta,
-        None => fields.positive("rope_theta")?.unwrap_or(10_000.0),
+        None => fields.positive("rope_theta")?.unwrap_or(if architecture == Architecture::Gemma3 { 1e6 } else { 1e4 }),
     };
     if let Some(factor) = fields.positive("partial_rotary_factor")?.filter(|&f| f != 1.0) {
         let what = format!("{factor} isn't implemented for this family, only 1");
@@ -113,11 +129,20 @@ fn rope(fields: &Fields<'_>, head_dim: usize) -> Result<Rope> {
     Ok(Rope { dims: head_dim, theta, traditional, scaling })
 }
 
-/// Which layers have a sliding window: those that `layer_types` says; without it all of Mistral's and none of Llama's.
+/// Which layers have a sliding window: those that `layer_types` says; without it all of Mistral's, all but every sixth (or another
+/// `sliding_window_pattern`) of Gemma's, and none of the others'.
 fn windows(fields: &Fields<'_>, architecture: Architecture, layers: usize) -> Result<Vec<Option<usize>>> {
     let window = fields.count("sliding_window")?;
     let Some(types) = fields.get("layer_types") else {
-        return Ok(vec![window.filter(|_| architecture == Architecture::Mistral); layers]);
+        return match architecture {
+            Architecture::Mistral => Ok(vec![window; layers]),
+            Architecture::Gemma3 => {
+                let window = window.ok_or_else(|| fields.missing("sliding_window"))?;
+                let pattern = fields.count("sliding_window_pattern")?.unwrap_or(6);
+                Ok((1..=layers).map(|n| Some(window).filter(|_| !n.is_multiple_of(pattern))).collect())
+            }
+            _ => Ok(vec![None; layers]),
+        };
     };
     let list = types.as_array().filter(|list| list.len() == layers);
     let list = list.ok_or_else(|| fields.wrong("layer_types", &format!("a list of {layers} layer types"), types))?;

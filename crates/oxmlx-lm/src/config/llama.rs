@@ -10,6 +10,48 @@ pub enum Architecture {
     Llama,
     /// Mistral 7B: Llama's layers, with a sliding window in its first version.
     Mistral,
+    /// Gemma 3's text model.
+    Gemma3,
+    /// Qwen 3 with a mixture of experts.
+    Qwen3Moe,
+}
+
+/// What an architecture has beyond Llama's layers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Beyond {
+    /// Nothing.
+    Nothing,
+    /// Gemma 3's.
+    Gemma3(Gemma3Config),
+    /// Qwen 3's experts.
+    Qwen3Moe(ExpertsConfig),
+}
+
+/// What Gemma 3 has beyond Llama.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Gemma3Config {
+    /// Products of queries and keys are divided by its square root.
+    pub query_scalar: f32,
+    /// The position embedding of the layers that have a window.
+    pub local_rope: Rope,
+}
+
+/// A mixture of experts.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ExpertsConfig {
+    /// How many a layer has.
+    pub count: usize,
+    /// How many of them each token takes.
+    pub per_token: usize,
+    /// Width inside an expert.
+    pub width: usize,
+    /// Whether the chosen experts' scores are made to sum up to 1.
+    pub normalise: bool,
+    /// Which layers have experts; the others have one feed-forward part as Llama.
+    pub sparse: Vec<bool>,
 }
 
 /// A Llama-family model's shape and settings. All counts are positive and fit an `i32`.
@@ -57,6 +99,8 @@ pub struct LlamaConfig {
     pub max_context: usize,
     /// How many of the last tokens each layer's attention sees, itself included; `None` for all. One entry a layer.
     pub windows: Vec<Option<usize>>,
+    /// What the architecture has beyond Llama's layers.
+    pub beyond: Beyond,
     /// The token that begins a text, if there is one.
     pub bos_id: Option<u32>,
     /// The tokens that end a text, as the configuration has them; the tokenizer knows of more.

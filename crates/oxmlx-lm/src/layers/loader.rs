@@ -1,9 +1,9 @@
 //! Layers from a checkpoint: tensors become arrays here.
 
 use oxmlx::quantize::{Affine, Quantized};
-use oxmlx::{Array, Dtype as MlxDtype};
+use oxmlx::{Array, Dtype as MlxDtype, ops};
 
-use super::{Embedding, Linear, RmsNorm, Weight};
+use super::{Embedding, Experts, Linear, RmsNorm, Weight};
 use crate::weights::{Dtype, Matrix, Tensor};
 use crate::{Checkpoint, Error, ErrorKind, Result};
 
@@ -47,6 +47,47 @@ impl<'a> Loader<'a> {
     pub fn rms_norm(&mut self, module: &str, width: usize, eps: f32) -> Result<RmsNorm> {
         let weight = self.checkpoint.float(&format!("{module}.weight"), &[width])?;
         Ok(RmsNorm::new(self.array(&weight)?, eps))
+    }
+
+    /// As [`rms_norm`](Self::rms_norm) for models whose checkpoint holds the factors' distance from 1.
+    ///
+    /// # Errors
+    /// As [`linear`](Self::linear).
+    pub fn rms_norm_from_one(&mut self, module: &str, width: usize, eps: f32) -> Result<RmsNorm> {
+        let weight = self.checkpoint.float(&format!("{module}.weight"), &[width])?;
+        Ok(RmsNorm::new((self.array(&weight)? + 1.0f32)?, eps))
+    }
+
+    /// The experts of `module`: stacked in `switch_mlp.gate_proj` and its like, as MLX's converter writes them, or each by itself in
+    /// `experts.N.gate_proj`. `outer` is the model's width, `inner` an expert's.
+    ///
+    /// # Errors
+    /// As [`linear`](Self::linear).
+    pub fn experts(&mut self, module: &str, count: usize, outer: usize, inner: usize) -> Result<Experts> {
+        let gate = self.stack(module, "gate_proj", [count, inner, outer])?;
+        let up = self.stack(module, "up_proj", [count, inner, outer])?;
+        Ok(Experts::new(gate, up, self.stack(module, "down_proj", [count, outer, inner])?))
+    }
+
+    fn stack(&mut self, module: &str, name: &str, [count, rows, columns]: [usize; 3]) -> Result<Weight> {
+        let each = |n: usize| format!("{module}.experts.{n}.{name}");
+        if !self.checkpoint.contains(&format!("{}.weight", each(0))) {
+            let stacked =
+                self.checkpoint.matrices(&format!("{module}.switch_mlp.{name}"), Some(count), rows, columns)?;
+            return self.weight(stacked);
+        }
+        let mut weights = Vec::with_capacity(count);
+        for n in 0..count {
+            let matrix = self.checkpoint.matrix(&each(n), rows, columns)?;
+            match self.weight(matrix)? {
+                Weight::Plain(weight) => weights.push(weight),
+                Weight::Affine(_) => {
+                    let what = "quantized experts must be stacked: convert the model with mlx-lm";
+                    return Err(Error::new(ErrorKind::Unsupported, what).at_tensor(format!("{}.weight", each(n))));
+                }
+            }
+        }
+        Ok(Weight::Plain(ops::stack(&weights, 0)?))
     }
 
     fn weight(&mut self, matrix: Matrix) -> Result<Weight> {

@@ -47,6 +47,15 @@ impl Checkpoint {
     /// [`ErrorKind::Weights`], naming the tensor, if one is missing or its dtype or shape doesn't fit;
     /// [`ErrorKind::Unsupported`] for a quantization that isn't affine; what [`Checkpoint::tensor`] returns.
     pub fn matrix(&self, module: &str, rows: usize, columns: usize) -> Result<Matrix> {
+        self.matrices(module, None, rows, columns)
+    }
+
+    /// As [`Checkpoint::matrix`]; with a `count`, a stack of so many matrices, each tensor having one axis more in front.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::matrix`].
+    pub fn matrices(&self, module: &str, count: Option<usize>, rows: usize, columns: usize) -> Result<Matrix> {
+        let shape = |columns: usize| -> Vec<usize> { count.into_iter().chain([rows, columns]).collect() };
         let weight_name = format!("{module}.weight");
         let scales_name = format!("{module}.scales");
         let dtype = self.dtype(&weight_name)?;
@@ -54,7 +63,7 @@ impl Checkpoint {
             if dtype == Dtype::U32 {
                 self.dtype(&scales_name)?;
             }
-            let weight = self.float(&weight_name, &[rows, columns])?;
+            let weight = self.float(&weight_name, &shape(columns))?;
             return Ok(Matrix::Plain(weight));
         }
         let biases_name = format!("{module}.biases");
@@ -69,27 +78,28 @@ impl Checkpoint {
             let what = format!("dtype {}, a quantized weight is U32", weight.dtype());
             return Err(misfit(&weight_name, what));
         }
-        let &[r, words] = weight.shape() else {
-            return Err(misfit(&weight_name, format!("shape {:?}, a matrix has two dimensions", weight.shape())));
-        };
-        let bits = BITS.into_iter().find(|bits| r == rows && words.checked_mul(32) == columns.checked_mul(*bits));
+        // The shape that it should have, without its last number.
+        let fits =
+            |got: &[usize]| got.split_last().filter(|(_, lead)| *lead == &shape(0)[..lead.len()]).map(|(&n, _)| n);
+        let words = fits(weight.shape());
+        let bits = words.and_then(|w| BITS.into_iter().find(|bits| w.checked_mul(32) == columns.checked_mul(*bits)));
         let Some(bits) = bits else {
-            let what =
-                format!("shape [{r}, {words}] is no [{rows}, {columns}] packed with 2, 3, 4, 5, 6 or 8 bits a value");
+            let what = format!(
+                "shape {:?} is no {:?} packed with 2, 3, 4, 5, 6 or 8 bits a value",
+                weight.shape(),
+                shape(columns)
+            );
             return Err(misfit(&weight_name, what));
         };
-        let group_size = match self.shape(&scales_name) {
-            Some(&[r, groups]) if r == rows => GROUPS.into_iter().find(|g| groups * g == columns),
-            _ => None,
-        };
+        let found = self.shape(&scales_name).unwrap_or_default();
+        let group_size = fits(found).and_then(|groups| GROUPS.into_iter().find(|g| groups * g == columns));
         let Some(group_size) = group_size else {
-            let shape = self.shape(&scales_name).unwrap_or_default();
-            let what =
-                format!("shape {shape:?} is no [{rows}, {columns} / group size] with a group size of 32, 64 or 128");
+            let wanted = shape(columns);
+            let what = format!("shape {found:?} is no {wanted:?} / group size, a group size of 32, 64 or 128");
             return Err(misfit(&scales_name, what));
         };
-        let scales = self.float(&scales_name, &[rows, columns / group_size])?;
-        let biases = self.float(&biases_name, &[rows, columns / group_size])?;
+        let scales = self.float(&scales_name, &shape(columns / group_size))?;
+        let biases = self.float(&biases_name, &shape(columns / group_size))?;
         if biases.dtype() != scales.dtype() {
             let what = format!("dtype {}, its scales have {}", biases.dtype(), scales.dtype());
             return Err(misfit(&biases_name, what));

@@ -1,6 +1,6 @@
 //! Configurations: the fixtures' are read as written, wrong ones are errors that name file and field.
 
-use oxmlx_lm::config::{Architecture, LlamaConfig, RopeScaling};
+use oxmlx_lm::config::{Architecture, Beyond, LlamaConfig, RopeScaling};
 use oxmlx_lm::gguf::Gguf;
 use oxmlx_lm::{ErrorKind, ModelFiles};
 use serde_json::{Value, json};
@@ -32,6 +32,35 @@ fn the_fixtures_configurations_are_read_as_written() {
     }
     let mistral = fixture_config("mistral");
     assert_eq!((mistral.architecture, mistral.sliding_window()), (Architecture::Mistral, None));
+}
+
+#[test]
+fn gemma3_and_qwen3_moe_configurations_are_read_as_written() {
+    let gemma = fixture_config("gemma3");
+    let Beyond::Gemma3(own) = &gemma.beyond else { panic!("{:?}", gemma.beyond) };
+    assert_eq!((own.query_scalar, own.local_rope.theta, gemma.rope.theta), (32.0, 1e4, 1e6));
+    assert_eq!((gemma.architecture, gemma.windows[4], gemma.windows[5]), (Architecture::Gemma3, Some(8), None));
+    let qwen = fixture_config("qwen3_moe");
+    let Beyond::Qwen3Moe(experts) = &qwen.beyond else { panic!("{:?}", qwen.beyond) };
+    assert_eq!((experts.count, experts.per_token, experts.width, experts.normalise), (8, 2, 48, true));
+    assert_eq!(experts.sparse, [true, true]);
+    let mixed = json!({"model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8,
+        "num_hidden_layers": 6, "decoder_sparse_step": 2, "mlp_only_layers": [3]});
+    let Beyond::Qwen3Moe(experts) = changed(mixed).unwrap().beyond else { panic!() };
+    assert_eq!(experts.sparse, [false, true, false, false, false, true]);
+    let field = |changes: Value| changed(changes).unwrap_err().field().unwrap().to_owned();
+    let moe = |name: &str, value: Value| {
+        let mut all =
+            json!({"model_type": "qwen3_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8});
+        all[name] = value;
+        field(all)
+    };
+    assert_eq!(moe("num_experts", Value::Null), "num_experts");
+    assert_eq!(moe("num_experts_per_tok", json!(5)), "num_experts_per_tok");
+    assert_eq!(moe("moe_intermediate_size", json!(0)), "moe_intermediate_size");
+    assert_eq!(moe("mlp_only_layers", json!(["x"])), "mlp_only_layers");
+    assert_eq!(field(json!({"model_type": "gemma3_text"})), "sliding_window");
+    assert_eq!(field(json!({"model_type": "gemma3_text", "hidden_activation": "relu"})), "hidden_activation");
 }
 
 /// Numbers from mlx-lm's `Llama3RoPE` formula, run in Python in double precision.

@@ -1,4 +1,4 @@
-//! Grouped-query self-attention with rotary positions, with its norm and the residual around it.
+//! Grouped-query self-attention with rotary positions, with its norm, and with the residual around it where that comes next.
 
 use oxmlx::Array;
 use oxmlx::fused::{self, CachedAttention};
@@ -13,7 +13,10 @@ pub(super) struct Attention {
     k: Linear,
     v: Linear,
     o: Linear,
+    /// Norms of each head's query and key.
+    head_norms: Option<[RmsNorm; 2]>,
     rope: Rope,
+    scale: f32,
     heads: i32,
     kv_heads: i32,
     head_dim: i32,
@@ -21,17 +24,23 @@ pub(super) struct Attention {
     window: Option<usize>,
 }
 
+/// What products of queries and keys are multiplied by in most models.
+pub(super) fn head_scale(config: &LlamaConfig) -> f32 {
+    (config.head_dim as f32).sqrt().recip()
+}
+
 impl Attention {
+    /// Attention of layer `index`; `rope` with what products of queries and keys are multiplied by.
     pub(super) fn load(
         loader: &mut Loader<'_>,
         config: &LlamaConfig,
+        index: usize,
         norm: RmsNorm,
-        layer: usize,
-        rope: &Rope,
+        (rope, scale): (Rope, f32),
     ) -> Result<Self> {
         let (hidden, head_dim) = (config.hidden_size, config.head_dim);
         let mut linear = |name: &str, rows: usize, columns: usize| {
-            loader.linear(&format!("model.layers.{layer}.self_attn.{name}"), rows, columns)
+            loader.linear(&format!("model.layers.{index}.self_attn.{name}"), rows, columns)
         };
         Ok(Self {
             norm,
@@ -39,12 +48,19 @@ impl Attention {
             k: linear("k_proj", config.kv_heads * head_dim, hidden)?,
             v: linear("v_proj", config.kv_heads * head_dim, hidden)?,
             o: linear("o_proj", hidden, config.heads * head_dim)?,
-            rope: rope.clone(),
+            head_norms: None,
+            rope,
+            scale,
             heads: config.heads as i32,
             kv_heads: config.kv_heads as i32,
             head_dim: head_dim as i32,
-            window: config.windows.get(layer).copied().flatten(),
+            window: config.windows.get(index).copied().flatten(),
         })
+    }
+
+    /// With norms of each head's query and key.
+    pub(super) fn with_head_norms(self, query: RmsNorm, key: RmsNorm) -> Self {
+        Self { head_norms: Some([query, key]), ..self }
     }
 
     /// How many of the last tokens a query sees; `None` for all.
@@ -52,21 +68,42 @@ impl Attention {
         self.window
     }
 
+    /// `x + attention(norm(x))`.
     pub(super) fn forward(&self, x: &Array, cache: &mut dyn Cache) -> Result<Array> {
-        let [q, k, v] = self.projections(x)?;
-        let how = CachedAttention {
-            heads: self.heads,
-            kv_heads: self.kv_heads,
-            head_dim: self.head_dim,
-            scale: (self.head_dim as f32).sqrt().recip(),
-            rope: &self.rope.rope(),
-            window: self.window,
-        };
-        let attended = cache.attend([&q, &k, &v], how)?;
+        let attended = self.attend(x, cache)?;
         Ok(match self.o.matrix() {
             Some(o) => fused::matmul_add(&attended, o, x)?,
             None => (x + self.o.forward(&attended)?)?,
         })
+    }
+
+    /// `attention(norm(x))`, without the residual.
+    pub(super) fn output(&self, x: &Array, cache: &mut dyn Cache) -> Result<Array> {
+        self.o.forward(&self.attend(x, cache)?)
+    }
+
+    fn attend(&self, x: &Array, cache: &mut dyn Cache) -> Result<Array> {
+        let [mut q, mut k, v] = self.projections(x)?;
+        if let Some([query, key]) = &self.head_norms {
+            q = self.head_norm(query, &q)?;
+            k = self.head_norm(key, &k)?;
+        }
+        let how = CachedAttention {
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+            scale: self.scale,
+            rope: &self.rope.rope(),
+            window: self.window,
+        };
+        cache.attend([&q, &k, &v], how)
+    }
+
+    /// The norm over each head's part of the last axis.
+    fn head_norm(&self, norm: &RmsNorm, x: &Array) -> Result<Array> {
+        let &[batch, tokens, _] = x.shape() else { unreachable!("projections have three dimensions") };
+        let heads = x.reshape((batch, tokens, -1, self.head_dim))?;
+        Ok(norm.forward(&heads)?.reshape(x.shape())?)
     }
 
     fn projections(&self, x: &Array) -> Result<[Array; 3]> {
