@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use oxmlx_lm::{ChatTemplate, Engine, LanguageModel, Message, ModelFiles, Tokenizer, models};
+use oxmlx_lm::{ChatTemplate, DirectEngine, GenerationPolicy, LanguageModel, Message, ModelFiles, Tokenizer, models};
 
 use crate::failure::{Failure, say};
 use crate::progress::{Unit, bar};
@@ -25,9 +25,9 @@ pub(crate) fn load_model(files: &ModelFiles) -> Result<Box<dyn LanguageModel>, F
 
 /// An engine with what turns text into its tokens and back.
 pub(crate) struct Loaded {
-    pub(crate) engine: Engine,
+    pub(crate) engine: DirectEngine,
     pub(crate) tokenizer: Tokenizer,
-    pub(crate) eos: Vec<u32>,
+    pub(crate) policy: GenerationPolicy,
     files: ModelFiles,
     pub(crate) took: Duration,
 }
@@ -40,11 +40,8 @@ impl Loaded {
         // Before the weights, which may take long.
         let tokenizer = files.tokenizer()?;
         let model = load_model(&files)?;
-        let mut eos = tokenizer.eos_ids().to_vec();
-        eos.extend(&files.config().eos_ids);
-        eos.sort_unstable();
-        eos.dedup();
-        Ok(Self { engine: Engine::new(model), tokenizer, eos, files, took: started.elapsed() })
+        let policy = GenerationPolicy::new(&*model, tokenizer.eos_ids());
+        Ok(Self { engine: DirectEngine::new(model), tokenizer, policy, files, took: started.elapsed() })
     }
 
     /// The model's chat template.

@@ -29,6 +29,7 @@ mod mask;
 mod paged;
 mod quantized;
 mod rotating;
+mod rows;
 mod snapshot;
 
 pub use attend::{AttentionPath, Reason};
@@ -38,4 +39,5 @@ pub use kv::KvCache;
 pub use paged::{BlockId, BlockStep, PagedKvCache, PagedPool, PagedStore, TableId};
 pub use quantized::QuantizedKvCache;
 pub use rotating::RotatingKvCache;
+pub use rows::RowsCache;
 pub use snapshot::Snapshot;

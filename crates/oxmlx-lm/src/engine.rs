@@ -1,58 +1,108 @@
-//! The engine: a model, sequences with their caches, and one way to decode.
+//! The engine: a model, sequences with their caches, and one way to decode. A single sequence is a batch of one.
 //!
-//! A [`Sequence`] is what the model has seen; [`Engine::generate`] feeds it a prompt and gives tokens. While the caller handles one
-//! token the next is already being computed: its forward pass is submitted before this token's value is read.
+//! A sequence is opened with what it wants ([`SequenceSpec`]), its prompt is fed in the pieces of a [`PrefillPlan`], and then each step feeds one
+//! token of each row. [`submit`](Engine::submit) starts a step and [`finish_rows`](Engine::finish_rows) reads its tokens, so that the
+//! next forward pass can be on the device before the host looks at this one's token ([`advance`](Engine::advance) does that).
+//! A row that fails ends alone. [`DirectEngine`] is the client for one sequence at a time.
+//!
+//! ```no_run
+//! use oxmlx_lm::engine::{Engine, PrefillOptions, PrefillStep, SequenceSpec, StepBatch};
+//! # fn main() -> Result<(), oxmlx_lm::Error> {
+//! # let model: Box<dyn oxmlx_lm::LanguageModel> = unimplemented!();
+//! let mut engine = Engine::new(model);
+//! let row = engine.open(SequenceSpec::new(32))?;
+//! let plan = engine.begin(row, &[1, 2, 3], PrefillOptions::default())?;
+//! for piece in plan.pieces() {
+//!     engine.prefill(PrefillStep::new(row, piece))?;
+//! }
+//! let mut outcome = engine.complete_prefill(row)?;
+//! while outcome.finish.is_none() {
+//!     println!("{:?}", outcome.token);
+//!     outcome = engine.step(&StepBatch::new(&[row]))?.remove(0);
+//! }
+//! engine.close(row);
+//! # Ok(())
+//! # }
+//! ```
 
+mod batch;
 mod choose;
-mod generation;
+mod direct;
+mod finish;
 mod plan;
+mod policy;
+mod pool;
 mod prefill;
+mod prefix;
 mod sequence;
+mod step;
 
-use crate::{LanguageModel, Result};
+use std::collections::{HashMap, VecDeque};
 
-pub use generation::{FinishReason, Generation, Request};
+use crate::{Error, LanguageModel};
+
+pub use direct::{DirectEngine, Generation, PrefillProgress, Request};
+pub use finish::{FinishReason, RepetitionLoop, StopRule};
 pub use plan::{Piece, PlanSpec, PrefillPlan};
-pub use prefill::PrefillProgress;
-pub use sequence::Sequence;
+pub use policy::GenerationPolicy;
+pub use pool::{CachePolicy, CachePool};
+pub use prefill::{PrefillOptions, PrefillStep};
+pub use prefix::Prefix;
+pub use sequence::{SequenceId, SequenceSpec};
+pub use step::{RowOutcome, StepBatch};
 
-/// A model that sequences decode with.
-pub struct Engine {
-    model: Box<dyn LanguageModel>,
+use sequence::Row;
+use step::Flight;
+
+/// A model with the sequences that decode with it.
+pub struct Engine<M = Box<dyn LanguageModel>> {
+    model: M,
+    pool: CachePool,
+    rows: HashMap<SequenceId, Row>,
+    next: u64,
+    /// Steps that were submitted and not read, oldest first.
+    flights: VecDeque<Flight>,
+    /// Rows that could not be fed, to be told of.
+    failed: Vec<(SequenceId, Error)>,
+    lookahead: bool,
 }
 
-impl Engine {
-    /// An engine on this model.
-    pub fn new(model: Box<dyn LanguageModel>) -> Self {
-        Self { model }
+impl<M: LanguageModel> Engine<M> {
+    /// An engine on this model, with plain caches. `OXMLX_FORCE_SYNC=1` in the environment turns lookahead off.
+    pub fn new(model: M) -> Self {
+        Self::with_pool(model, CachePool::default())
+    }
+
+    /// An engine whose sequences get their caches from `pool`, unless they say otherwise.
+    pub fn with_pool(model: M, pool: CachePool) -> Self {
+        let lookahead = !force_sync();
+        Self { model, pool, rows: HashMap::new(), next: 0, flights: VecDeque::new(), failed: Vec::new(), lookahead }
+    }
+
+    /// Whether [`advance`](Self::advance) submits a step before it reads the one before.
+    #[must_use]
+    pub fn lookahead(mut self, lookahead: bool) -> Self {
+        self.lookahead = lookahead && !force_sync();
+        self
     }
 
     /// The model.
-    pub fn model(&self) -> &dyn LanguageModel {
-        &*self.model
+    pub fn model(&self) -> &M {
+        &self.model
     }
 
-    /// Opens a sequence that has seen nothing.
-    pub fn open(&self) -> Sequence {
-        Sequence::new(self.model.make_caches())
+    /// Where caches come from.
+    pub fn pool(&self) -> &CachePool {
+        &self.pool
     }
 
-    /// Feeds `prompt` to the sequence and starts to generate.
-    ///
-    /// What the sequence has seen already and the prompt begins with is not computed again; what it has seen beyond that is
-    /// forgotten. So a chat passes its whole history each time.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Prompt`](crate::ErrorKind::Prompt) for an empty prompt or a token outside the vocabulary,
-    /// [`ErrorKind::Context`](crate::ErrorKind::Context) when it is longer than the model's context,
-    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) when `progress` said so; what the computation reports.
-    pub fn generate<'a>(
-        &'a self,
-        sequence: &'a mut Sequence,
-        prompt: &[u32],
-        request: Request,
-        progress: &mut dyn FnMut(PrefillProgress) -> bool,
-    ) -> Result<Generation<'a>> {
-        Generation::start(self, sequence, prompt, request, progress)
+    /// How many sequences are open.
+    pub fn open_rows(&self) -> usize {
+        self.rows.len()
     }
+}
+
+/// Whether the environment asks for one step at a time.
+fn force_sync() -> bool {
+    std::env::var("OXMLX_FORCE_SYNC").is_ok_and(|value| value == "1")
 }

@@ -38,7 +38,7 @@ pub mod verify;
 pub mod weights;
 
 pub use config::LlamaConfig;
-pub use engine::{Engine, FinishReason, Generation, PrefillProgress, Request, Sequence};
+pub use engine::{DirectEngine, Engine, FinishReason, Generation, GenerationPolicy, PrefillProgress, Request};
 pub use error::{Error, ErrorKind, Result};
 pub use files::ModelFiles;
 pub use language_model::{LanguageModel, LayerCache, Logits};

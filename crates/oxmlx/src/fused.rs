@@ -4,11 +4,14 @@
 //! arithmetic. Each function here is one node on the CPU, over our own kernels, and MLX's operations elsewhere: the same values
 //! either way, but for rounding between the steps, which the one node does not have.
 
+mod attention_rows;
 mod cached_attention;
 mod gated_mlp;
 mod matmul_add;
 mod norm_matmuls;
 
+pub(crate) use attention_rows::mlx_attention_rows;
+pub use attention_rows::{AttendedRows, attention_rows};
 pub(crate) use cached_attention::mlx_cached_attention;
 pub use cached_attention::{Attended, CachedAttention, KvBuffers, cached_attention};
 pub use gated_mlp::gated_mlp;

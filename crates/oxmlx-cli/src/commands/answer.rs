@@ -1,6 +1,6 @@
 //! One answer: tokens to text, as they come.
 
-use oxmlx_lm::{ErrorKind, FinishReason, Request, Sequence, StopMatcher, StreamDecoder};
+use oxmlx_lm::{ErrorKind, FinishReason, Request, StopMatcher, StreamDecoder};
 
 use crate::cancel;
 use crate::failure::Failure;
@@ -35,8 +35,7 @@ impl Answer {
 
 /// Feeds the prompt and gives each piece of text to `emit` as soon as it is whole: no half character, no half stop text.
 pub(crate) fn answer(
-    loaded: &Loaded,
-    sequence: &mut Sequence,
+    loaded: &mut Loaded,
     prompt: &[u32],
     request: Request,
     mut matcher: StopMatcher,
@@ -46,7 +45,7 @@ pub(crate) fn answer(
     let mut stopwatch = Stopwatch::start(prompt.len());
     let prefill = bar("reading", prompt.len() as u64, Unit::Tokens);
     let (mut reused, mut done) = (None, 0);
-    let generation = loaded.engine.generate(sequence, prompt, request, &mut |progress| {
+    let generation = loaded.engine.generate(prompt, request, &mut |progress| {
         reused.get_or_insert(progress.done);
         done = progress.done;
         prefill.set_position(progress.done as u64);

@@ -16,12 +16,11 @@ const HELP: &str = "/reset starts anew, /exit or Ctrl-D ends, Ctrl-C ends an ans
 pub(crate) fn run(args: ChatArgs) -> Result<ExitCode, Failure> {
     args.model.sampling.check()?;
     args.model.stops()?;
-    let loaded = Loaded::open(&args.model.model)?;
-    let sampling = args.model.sampling.params(&loaded.tokenizer, &loaded.eos)?;
+    let mut loaded = Loaded::open(&args.model.model)?;
+    let sampling = args.model.sampling.params(&loaded.tokenizer, loaded.policy.eos())?;
     let template = loaded.template()?;
     let system = args.model.system.as_deref().map(Message::system);
     let mut messages: Vec<Message> = system.iter().cloned().collect();
-    let mut sequence = loaded.engine.open();
     let terminal = std::io::stdin().is_terminal();
     if terminal {
         say(HELP);
@@ -52,12 +51,11 @@ pub(crate) fn run(args: ChatArgs) -> Result<ExitCode, Failure> {
             text => messages.push(Message::user(text)),
         }
         cancel::begin_answer();
-        let request = Request::new(args.model.max_tokens, &loaded.eos)
-            .sampling(sampling.clone())
+        let request = Request::of(loaded.policy.spec(args.model.max_tokens, sampling.clone()))
             .prefill_chunk(args.model.prefill_chunk);
         let mut out = std::io::stdout().lock();
         let turn = loaded.conversation(&template, &messages).and_then(|prompt| {
-            answer(&loaded, &mut sequence, &prompt, request, args.model.stops()?, &mut |piece| {
+            answer(&mut loaded, &prompt, request, args.model.stops()?, &mut |piece| {
                 out.write_all(piece.as_bytes()).and_then(|()| out.flush()).map_err(Failure::output)
             })
         });

@@ -18,8 +18,8 @@ pub(crate) fn run(args: GenerateArgs) -> Result<ExitCode, Failure> {
     let stops = args.model.stops()?;
     let prompt = read_prompt(&args)?;
     cancel::begin_answer();
-    let loaded = Loaded::open(&args.model.model)?;
-    let sampling = args.model.sampling.params(&loaded.tokenizer, &loaded.eos)?;
+    let mut loaded = Loaded::open(&args.model.model)?;
+    let sampling = args.model.sampling.params(&loaded.tokenizer, loaded.policy.eos())?;
     let tokens = if args.raw {
         loaded.tokenizer.encode_prompt(&prompt)?
     } else {
@@ -28,11 +28,9 @@ pub(crate) fn run(args: GenerateArgs) -> Result<ExitCode, Failure> {
         loaded.conversation(&loaded.template()?, &messages)?
     };
     let request =
-        Request::new(args.model.max_tokens, &loaded.eos).sampling(sampling).prefill_chunk(args.model.prefill_chunk);
-
-    let mut sequence = loaded.engine.open();
+        Request::of(loaded.policy.spec(args.model.max_tokens, sampling)).prefill_chunk(args.model.prefill_chunk);
     let mut out = std::io::stdout().lock();
-    let answer = answer(&loaded, &mut sequence, &tokens, request, stops, &mut |piece| {
+    let answer = answer(&mut loaded, &tokens, request, stops, &mut |piece| {
         if args.json {
             return Ok(());
         }

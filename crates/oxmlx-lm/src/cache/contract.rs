@@ -7,7 +7,7 @@ use oxmlx::Array;
 use oxmlx::fused::CachedAttention;
 
 use super::attend::{self, AttentionPath};
-use super::{KvCache, Snapshot};
+use super::{KvCache, RowsCache, Snapshot};
 use crate::{Error, ErrorKind, Result};
 
 /// What a cache is, for messages and files.
@@ -185,6 +185,11 @@ pub trait Cache: fmt::Debug + Send + Sync {
 
     /// The plain cache of one sequence, where it is one: models have a faster way for it.
     fn as_plain(&self) -> Option<&KvCache> {
+        None
+    }
+
+    /// The rows of a batch, where it is one of rows with caches of their own.
+    fn as_rows_mut(&mut self) -> Option<&mut RowsCache> {
         None
     }
 

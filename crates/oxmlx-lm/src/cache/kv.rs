@@ -63,6 +63,22 @@ impl KvCache {
         }
     }
 
+    /// Takes the buffers out, to be written in place.
+    pub(super) fn take_buffers(&mut self) -> Option<(Array, Array)> {
+        self.buffers.take()
+    }
+
+    /// Puts back what [`take_buffers`](Self::take_buffers) gave.
+    pub(super) fn restore_buffers(&mut self, kept: Option<(Array, Array)>) {
+        self.buffers = kept;
+    }
+
+    /// Holds the written buffers.
+    pub(super) fn put_buffers(&mut self, written: KvBuffers) {
+        self.len = written.len;
+        self.buffers = Some((written.keys, written.values));
+    }
+
     /// The shape of new rows that fit, and how many there are.
     fn check(&self, keys: &Array, values: &Array) -> Result<([i32; 4], usize)> {
         let fits = keys.shape() == values.shape() && keys.dtype() == values.dtype();
@@ -197,7 +213,7 @@ fn rows(buffer: &Array, len: usize) -> Result<Array> {
 }
 
 /// The buffers with room for new rows `[batch, kv_heads, added, head_dim]` behind `len`; new ones in whole steps where there is none.
-fn room(
+pub(super) fn room(
     buffers: Option<&(Array, Array)>,
     [batch, kv_heads, added, head_dim]: [i32; 4],
     dtype: Dtype,

@@ -1,53 +1,75 @@
-//! From logits to the next token, inside the graph where the device allows it.
+//! From the logits of a batch to its tokens, inside the graph where the device allows it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{MutexGuard, PoisonError};
 
 use oxmlx::kernel::Kernel;
 use oxmlx::{Array, Device, Dtype, ops};
 
-use crate::{Result, Sampler, SamplingParams};
+use super::sequence::{Sampled, SharedSampler};
+use crate::Result;
 
-/// Chooses one token of a row of logits.
-pub(super) enum Chooser {
-    /// The most likely: an operation of the graph.
-    Greedy,
-    /// The sampler as a kernel in the graph: the next forward pass does not wait for this token to be read.
-    InGraph(Kernel),
-    /// The sampler on the host, on devices that Rust kernels do not run on: reads the logits first.
-    OnHost(Box<Sampler>),
+/// What stands for the token of a row whose sampler failed. No vocabulary is as large.
+pub(super) const FAILED: u32 = u32::MAX;
+
+/// A row's sampler. One that panicked has drawn nothing: its state is whole.
+pub(super) fn lock(sampler: &SharedSampler) -> MutexGuard<'_, Sampled> {
+    sampler.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Chooser {
-    /// A chooser for what follows `prompt`.
-    pub(super) fn new(params: SamplingParams, prompt: &[u32]) -> Result<Self> {
-        if params.is_greedy() {
-            return Ok(Self::Greedy);
-        }
-        let mut sampler = Sampler::new(params);
-        sampler.begin(prompt);
-        if Device::current()? == Device::Gpu {
-            return Ok(Self::OnHost(Box::new(sampler)));
-        }
-        let sampler = Arc::new(Mutex::new(sampler));
-        let kernel = Kernel::builder("sample")
-            .output(Dtype::Uint32, |_| Ok(vec![1]))
-            .cpu(move |inputs, outputs| {
-                let logits = inputs[0].as_slice::<f32>()?;
-                // A sampler that panicked has drawn nothing: its state is whole.
-                let token = sampler.lock().unwrap_or_else(PoisonError::into_inner).sample(&logits)?;
-                outputs[0].as_mut_slice::<u32>()?[0] = token;
-                Ok(())
-            })
-            .build()?;
-        Ok(Self::InGraph(kernel))
-    }
-
-    /// The token of `logits` `[1, vocabulary]`, as `[1]` uint32.
-    pub(super) fn choose(&mut self, logits: &Array) -> Result<Array> {
-        Ok(match self {
-            Self::Greedy => ops::argmax_axis(logits, -1, false)?,
-            Self::InGraph(kernel) => kernel.apply_one(std::slice::from_ref(logits))?,
-            Self::OnHost(sampler) => Array::from_slice(&[sampler.sample(&logits.to_vec::<f32>()?)?], 1)?,
+impl Sampled {
+    /// The token of one row; [`FAILED`] when there is none, with the error kept.
+    fn draw(&mut self, logits: &[f32]) -> u32 {
+        self.sampler.sample(logits).unwrap_or_else(|error| {
+            self.error.get_or_insert(error);
+            FAILED
         })
     }
+}
+
+/// The tokens of `logits` `[rows, vocabulary]`, as `[rows]` uint32; each row draws from its own sampler, or takes the most likely.
+pub(super) fn choose(samplers: &[Option<SharedSampler>], logits: &Array) -> Result<Array> {
+    if samplers.iter().all(Option::is_none) {
+        return Ok(ops::argmax_axis(logits, -1, false)?);
+    }
+    let rows = samplers.len();
+    if Device::current()? == Device::Gpu {
+        let best = ops::argmax_axis(logits, -1, false)?;
+        let values = logits.to_vec::<f32>()?;
+        let best = best.to_vec::<u32>()?;
+        let vocab = values.len() / rows;
+        let draw = |(i, sampler): (usize, &Option<SharedSampler>)| match sampler {
+            Some(sampler) => lock(sampler).draw(&values[i * vocab..(i + 1) * vocab]),
+            None => best[i],
+        };
+        let tokens: Vec<u32> = samplers.iter().enumerate().map(draw).collect();
+        return Ok(Array::vector(&tokens)?);
+    }
+    let samplers = samplers.to_vec();
+    let kernel = Kernel::builder("sample")
+        .output(Dtype::Uint32, |inputs| Ok(inputs[0][..1].to_vec()))
+        .cpu(move |inputs, outputs| {
+            let logits = inputs[0].as_slice::<f32>()?;
+            let tokens = outputs[0].as_mut_slice::<u32>()?;
+            let vocab = logits.len() / tokens.len().max(1);
+            for ((token, sampler), row) in tokens.iter_mut().zip(&samplers).zip(logits.chunks_exact(vocab.max(1))) {
+                *token = match sampler {
+                    Some(sampler) => lock(sampler).draw(row),
+                    None => best(row),
+                };
+            }
+            Ok(())
+        })
+        .build()?;
+    Ok(kernel.apply_one(std::slice::from_ref(logits))?)
+}
+
+/// The lowest of the ids with the largest logit.
+fn best(row: &[f32]) -> u32 {
+    let mut best = 0;
+    for (i, &x) in row.iter().enumerate() {
+        if x > row[best] {
+            best = i;
+        }
+    }
+    best as u32
 }

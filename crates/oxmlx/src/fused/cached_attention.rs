@@ -66,14 +66,15 @@ pub struct Attended {
 /// # Source
 /// C++ `mlx::core::fast::rope`, `mlx::core::slice_update`, `mlx::core::fast::scaled_dot_product_attention`.
 pub fn cached_attention(qkv: [&Array; 3], buffers: KvBuffers, how: CachedAttention<'_>) -> Result<Attended> {
-    check(qkv, &buffers, how)?;
+    check(qkv, std::slice::from_ref(&buffers), how)?;
     match cpu::cached_attention(qkv, &buffers, how) {
         Some(attended) => attended,
         None => mlx_cached_attention(qkv, buffers, how),
     }
 }
 
-fn check([q, k, v]: [&Array; 3], buffers: &KvBuffers, how: CachedAttention<'_>) -> Result<()> {
+/// Checks shapes: one pair of buffers for the whole batch, or one for each of its sequences.
+pub(super) fn check([q, k, v]: [&Array; 3], buffers: &[KvBuffers], how: CachedAttention<'_>) -> Result<()> {
     let CachedAttention { heads, kv_heads, head_dim, .. } = how;
     let bad = |what: &str, array: &Array| {
         let text = format!(
@@ -91,12 +92,15 @@ fn check([q, k, v]: [&Array; 3], buffers: &KvBuffers, how: CachedAttention<'_>) 
             return bad(what, array);
         }
     }
-    let end = i32::try_from(buffers.len).ok().and_then(|len| len.checked_add(tokens));
-    for array in [&buffers.keys, &buffers.values] {
-        match *array.shape() {
-            [b, h, capacity, d]
-                if (b, h, d) == (batch, kv_heads, head_dim) && end.is_some_and(|end| end <= capacity) => {}
-            _ => return bad("a buffer", array),
+    let share = batch / buffers.len().max(1) as i32;
+    for buffers in buffers {
+        let end = i32::try_from(buffers.len).ok().and_then(|len| len.checked_add(tokens));
+        for array in [&buffers.keys, &buffers.values] {
+            match *array.shape() {
+                [b, h, capacity, d]
+                    if (b, h, d) == (share, kv_heads, head_dim) && end.is_some_and(|end| end <= capacity) => {}
+                _ => return bad("a buffer", array),
+            }
         }
     }
     Ok(())

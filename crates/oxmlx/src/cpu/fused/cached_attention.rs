@@ -182,7 +182,7 @@ fn shared<'a>(output: &'a mut Output<'_>) -> std::result::Result<Floats<'a>, Box
 }
 
 /// Rounds `values` to the dtype of `to` and stores them from `at` on.
-fn store(to: FloatsMut<'_>, at: usize, values: &[f32]) {
+pub(super) fn store(to: FloatsMut<'_>, at: usize, values: &[f32]) {
     let range = at..at + values.len();
     match to {
         FloatsMut::F32(to) => to[range].copy_from_slice(values),
@@ -192,7 +192,7 @@ fn store(to: FloatsMut<'_>, at: usize, values: &[f32]) {
 }
 
 /// Copies `count` elements; both have one dtype.
-fn copy(from: Floats<'_>, start: usize, to: FloatsMut<'_>, at: usize, count: usize) {
+pub(super) fn copy(from: Floats<'_>, start: usize, to: FloatsMut<'_>, at: usize, count: usize) {
     match (from, to) {
         (Floats::F32(from), FloatsMut::F32(to)) => to[at..at + count].copy_from_slice(&from[start..start + count]),
         (Floats::F16(from), FloatsMut::F16(to)) => to[at..at + count].copy_from_slice(&from[start..start + count]),
