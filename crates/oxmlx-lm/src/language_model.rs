@@ -63,32 +63,38 @@ pub trait LanguageModel: Send + Sync {
     }
 }
 
-impl<M: LanguageModel + ?Sized> LanguageModel for Box<M> {
-    fn forward(&self, tokens: &Array, caches: &mut [Box<dyn Cache>], logits: Logits) -> Result<Array> {
-        (**self).forward(tokens, caches, logits)
-    }
+macro_rules! through {
+    ($($pointer:ty),+) => {$(
+        impl<M: LanguageModel + ?Sized> LanguageModel for $pointer {
+        fn forward(&self, tokens: &Array, caches: &mut [Box<dyn Cache>], logits: Logits) -> Result<Array> {
+            (**self).forward(tokens, caches, logits)
+        }
 
-    fn layer_caches(&self) -> Vec<LayerCache> {
-        (**self).layer_caches()
-    }
+        fn layer_caches(&self) -> Vec<LayerCache> {
+            (**self).layer_caches()
+        }
 
-    fn vocab_size(&self) -> usize {
-        (**self).vocab_size()
-    }
+        fn vocab_size(&self) -> usize {
+            (**self).vocab_size()
+        }
 
-    fn max_context(&self) -> usize {
-        (**self).max_context()
-    }
+        fn max_context(&self) -> usize {
+            (**self).max_context()
+        }
 
-    fn eos_ids(&self) -> &[u32] {
-        (**self).eos_ids()
-    }
+        fn eos_ids(&self) -> &[u32] {
+            (**self).eos_ids()
+        }
 
-    fn make_caches(&self) -> Vec<Box<dyn Cache>> {
-        (**self).make_caches()
-    }
+        fn make_caches(&self) -> Vec<Box<dyn Cache>> {
+            (**self).make_caches()
+        }
 
-    fn batches(&self) -> bool {
-        (**self).batches()
-    }
+        fn batches(&self) -> bool {
+            (**self).batches()
+        }
+        }
+    )+};
 }
+
+through!(&M, Box<M>, std::sync::Arc<M>);

@@ -168,7 +168,8 @@ impl<M: LanguageModel> Engine<M> {
         }
         let logits = logits.clone();
         row.state = State::Decoding;
-        let read = || -> Result<u32> { Ok(choose::choose(&[row.sampler.clone()], &logits)?.to_vec::<u32>()?[0]) };
+        let read =
+            || -> Result<u32> { Ok(choose::choose(std::slice::from_ref(&row.sampler), &logits)?.to_vec::<u32>()?[0]) };
         let token = read();
         Ok(self.take(id, token))
     }

@@ -49,11 +49,11 @@ impl<M: LanguageModel> Engine<M> {
     pub fn prefix(&mut self, id: SequenceId) -> Result<Prefix> {
         self.settle(id)?;
         let row = self.row(id)?;
-        let snapshot = |cache: &Box<dyn crate::cache::Cache>| {
+        let mut layers = Vec::with_capacity(row.caches.len());
+        for cache in &row.caches {
             let what = || Error::new(ErrorKind::Cache, format!("{id}: a {} cache takes no snapshots", cache.kind()));
-            cache.snapshot().ok_or_else(what)
-        };
-        let layers = row.caches.iter().map(snapshot).collect::<Result<_>>()?;
+            layers.push(cache.snapshot().ok_or_else(what)?);
+        }
         Prefix::new(row.text[..row.fed].to_vec(), layers)
     }
 

@@ -181,6 +181,7 @@ impl<M: LanguageModel> Engine<M> {
     /// Closes a sequence and frees its caches, in whatever state it is. False if it was not open: then nothing has happened.
     pub fn close(&mut self, id: SequenceId) -> bool {
         let known = self.rows.remove(&id).is_some();
+        self.flights.iter_mut().for_each(|flight| flight.forget(id));
         self.drop_idle_flights();
         known
     }

@@ -140,14 +140,12 @@ impl<M: LanguageModel> Engine<M> {
                 Err(error) => self.fail_later(id, error),
             }
         }
-        if self.together(&ready) && !ready.is_empty() {
-            if self.launch(&ready).is_ok() {
-                return Ok(());
-            }
-            // Somebody's row can't be fed: each alone finds out whose.
+        // Where it fails, somebody's row can't be fed: each alone finds out whose.
+        if ready.is_empty() || self.together(&ready) && self.launch(&ready).is_ok() {
+            return Ok(());
         }
         for id in ready {
-            if let Err(error) = self.launch(&[id]) {
+            if let Err(error) = self.catch_up(id).and_then(|()| self.launch(&[id])) {
                 self.fail_later(id, error);
             }
         }

@@ -1,5 +1,6 @@
 //! The engine on real input, against what mlx-lm gave.
 
+mod batch;
 mod caches;
 mod generate;
 mod smollm2;

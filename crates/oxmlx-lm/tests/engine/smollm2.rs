@@ -1,6 +1,6 @@
 //! SmolLM2-135M from its GGUF file: prompt tokens and greedy continuations as mlx-lm has them.
 
-use oxmlx_lm::{Engine, Message, ModelFiles, Request, models};
+use oxmlx_lm::{DirectEngine, Message, ModelFiles, Request, models};
 use serde::Deserialize;
 
 use crate::support::{fixture, smollm2};
@@ -30,16 +30,14 @@ fn smollm2_answers_as_mlx_lm_does() {
     let files = ModelFiles::open(smollm2()).unwrap();
     let tokenizer = files.tokenizer().unwrap();
     let template = files.chat_template(&tokenizer).unwrap();
-    let engine = Engine::new(models::load(&files, &mut |_| ()).unwrap());
+    let mut engine = DirectEngine::new(models::load(&files, &mut |_| ()).unwrap());
     for row in &reference.rows {
         let text = template.render(&[Message::system(&reference.system), Message::user(&row.user)]).unwrap();
         let prompt = tokenizer.encode_prompt(&text).unwrap();
         assert_eq!(prompt, row.prompt_ids, "{}", row.user);
 
-        let mut sequence = engine.open();
         let request = Request::new(row.margins.len(), &[reference.eos]);
-        let tokens: Vec<u32> =
-            engine.generate(&mut sequence, &prompt, request, &mut |_| true).unwrap().map(Result::unwrap).collect();
+        let tokens: Vec<u32> = engine.generate(&prompt, request, &mut |_| true).unwrap().map(Result::unwrap).collect();
         let decided = row.margins.iter().position(|&m| m < NEAR_TIE).unwrap_or(row.margins.len());
         let compared = decided.min(row.greedy.len());
         assert_eq!(tokens[..compared.min(tokens.len())], row.greedy[..compared], "{}", row.user);
