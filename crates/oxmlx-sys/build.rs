@@ -86,8 +86,10 @@ fn announce(prefix: &Prefix) -> Result<(), Error> {
 /// Compiles every hand-written and generated bridge, and the C++ beside them, into one static library.
 fn compile_shim(include: &Path) {
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
-    let mut bridges: Vec<PathBuf> =
-        ["array", "bench", "kernel", "runtime", "transforms"].iter().map(|m| format!("src/{m}.rs").into()).collect();
+    let mut bridges: Vec<PathBuf> = ["array", "bench", "evaluation", "kernel", "runtime", "transforms"]
+        .iter()
+        .map(|m| format!("src/{m}.rs").into())
+        .collect();
     for optional in ["src/export_steps.rs", "src/gpu_kernel.rs", "src/types.rs"] {
         if manifest.join(optional).exists() {
             bridges.push(optional.into());

@@ -1,6 +1,7 @@
 #include "array.h"
 
 #include "convert.h"
+#include "evaluation.h"
 
 #include "mlx/utils.h"
 
@@ -97,6 +98,9 @@ rust::Slice<const std::int64_t> strides(const Handle& a) {
 }
 
 const std::uint8_t* data(const Handle& a) {
+  if (evaluation::guilt_of(a) != nullptr) {
+    throw std::invalid_argument("[data] the array's computation failed: evaluate it to see how");
+  }
   // Asked, not read: inside a transform an evaluated array keeps its event until somebody asks.
   if (!a.is_available()) {
     throw std::invalid_argument("[data] the array is not available: evaluate it first");

@@ -1,6 +1,9 @@
 #include "oxmlx-sys/src/kernel.rs.h"
 
+#include "closure_call.h"
+#include "oxmlx-sys/src/evaluation.rs.h"
 #include "runtime.h"
+#include "survey.h"
 
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/ops.h"
@@ -9,10 +12,13 @@
 
 #include <memory>
 #include <new>
-
-namespace oxmlx::kernel {
+#include <stdexcept>
+#include <string>
+#include <typeinfo>
 
 namespace mx = mlx::core;
+
+namespace oxmlx::kernel {
 
 namespace {
 
@@ -21,7 +27,8 @@ std::vector<mx::array> to_vector(const rust::Vec<mx::array>& arrays) {
 }
 
 // Each shape comes as its number of dimensions, then the dimensions.
-std::vector<mx::Shape> unflatten(const rust::Vec<std::int32_t>& flat) {
+template <typename Flat>
+std::vector<mx::Shape> unflatten(const Flat& flat) {
   std::vector<mx::Shape> shapes;
   for (std::size_t i = 0; i < flat.size();) {
     std::size_t ndim = flat[i++];
@@ -51,9 +58,17 @@ class RustKernel : public mx::Primitive {
       outs.push_back(mx::array::unsafe_weak_copy(outputs[i]));
     }
     auto& encoder = mx::cpu::get_command_encoder(stream());
-    encoder.dispatch([node = node_, ins = std::move(ins), outs = std::move(outs), reused = std::move(reused)]() {
-      // A rust::Error is a std::exception: MLX keeps it on the stream and hands it to who waits.
-      (*node)->run({ins.data(), ins.size()}, {outs.data(), outs.size()}, {reused.data(), reused.size()});
+    auto surveyed = evaluation::ticket_of(outputs.at(0));
+    auto ticket = surveyed ? *surveyed : evaluation::Ticket::alone();
+    bool alone = !surveyed;
+    encoder.dispatch([node = node_, ins = std::move(ins), outs = std::move(outs), reused = std::move(reused), ticket, alone]() {
+      (*node)->run({ins.data(), ins.size()}, {outs.data(), outs.size()}, {reused.data(), reused.size()}, ticket.fault());
+      auto guilt = alone ? ticket.fault().guilt() : nullptr;
+      ticket.done();
+      if (guilt) {
+        // An evaluation that MLX began for itself: it keeps the error on the stream and hands it to who waits.
+        throw std::runtime_error(std::string((*guilt)->text()));
+      }
     });
   }
 
@@ -68,7 +83,7 @@ class RustKernel : public mx::Primitive {
       const std::vector<mx::array>& outputs) override {
     std::vector<mx::array> all;
     if ((*node_)->has_vjp()) {
-      all = to_vector((*node_)->vjp(slice(primals), slice(cotangents), slice(outputs)));
+      all = closure_call([&] { return to_vector((*node_)->vjp(slice(primals), slice(cotangents), slice(outputs))); });
     } else {
       all = mx::vjp(fallback(), primals, cotangents).second;
     }
@@ -100,7 +115,7 @@ class RustKernel : public mx::Primitive {
   }
 
   std::vector<mx::Shape> output_shapes(const std::vector<mx::array>& inputs) override {
-    return unflatten((*node_)->output_shapes(slice(inputs)));
+    return closure_call([&] { return unflatten((*node_)->output_shapes(slice(inputs))); });
   }
 
   const char* name() const override {
@@ -118,7 +133,7 @@ class RustKernel : public mx::Primitive {
           "kernel " + name_ + " can't be differentiated or vectorised: it has neither a rule nor a fallback of MLX operations");
     }
     return [node = node_](const std::vector<mx::array>& inputs) {
-      return to_vector((*node)->fallback({inputs.data(), inputs.size()}));
+      return closure_call([&] { return to_vector((*node)->fallback({inputs.data(), inputs.size()})); });
     };
   }
 
@@ -145,8 +160,11 @@ class RustKernel : public mx::Primitive {
 
 } // namespace
 
-rust::Vec<mx::array> apply(rust::Box<Node> node, rust::Slice<const mx::array> inputs) {
-  auto shapes = unflatten(node->output_shapes(inputs));
+rust::Vec<mx::array> apply(
+    rust::Box<Node> node,
+    rust::Slice<const mx::array> inputs,
+    rust::Slice<const std::int32_t> flat_shapes) {
+  auto shapes = unflatten(flat_shapes);
   std::vector<mx::Dtype> dtypes;
   for (auto code : node->output_dtypes()) {
     dtypes.push_back(dtype_of(code));
@@ -179,3 +197,11 @@ bool raw_row_contiguous(const mx::array& a) noexcept {
 }
 
 } // namespace oxmlx::kernel
+
+namespace oxmlx::evaluation {
+
+bool is_rust_kernel(const mx::Primitive& primitive) {
+  return typeid(primitive) == typeid(kernel::RustKernel);
+}
+
+} // namespace oxmlx::evaluation

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "array_handle.h"
+#include "evaluation.h"
 
 #include <cstdint>
 
@@ -10,7 +11,11 @@ namespace oxmlx::kernel {
 struct Node;
 
 // Builds one node: its outputs are lazy, and its body runs on the current CPU stream's thread when they are evaluated.
-rust::Vec<mlx::core::array> apply(rust::Box<Node> node, rust::Slice<const mlx::core::array> inputs);
+// Each shape comes as its number of dimensions, then the dimensions.
+rust::Vec<mlx::core::array> apply(
+    rust::Box<Node> node,
+    rust::Slice<const mlx::core::array> inputs,
+    rust::Slice<const std::int32_t> shapes);
 
 // Facts of an input or output while a body runs, on MLX's thread and without the lock: constant by then.
 const std::uint8_t* raw_data(const mlx::core::array& a) noexcept;

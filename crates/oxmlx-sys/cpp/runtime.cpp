@@ -1,6 +1,6 @@
 #include "runtime.h"
 
-#include "mlx/transforms.h"
+#include "mlx/ops.h"
 #include "mlx/version.h"
 
 #include <dlfcn.h>
@@ -43,7 +43,11 @@ mx::StreamOrDevice current_stream() {
   if (!scopes.empty()) [[unlikely]] {
     return scopes.back();
   }
-  thread_local const mx::Stream process_wide = shared_streams().at(mx::default_device());
+  // The default device may change at any time, and for all threads.
+  thread_local mx::Stream process_wide = shared_streams().at(mx::default_device());
+  if (process_wide.device != mx::default_device()) [[unlikely]] {
+    process_wide = shared_streams().at(mx::default_device());
+  }
   return process_wide;
 }
 
@@ -107,24 +111,20 @@ void leave_stream() noexcept {
   }
 }
 
-void synchronize_stream(bool gpu, std::int32_t index) {
-  mx::synchronize(stream_of(gpu, index));
+std::int32_t scope_index() noexcept {
+  return scopes.empty() ? -1 : scopes.back().index;
+}
+
+bool scope_is_gpu() noexcept {
+  return !scopes.empty() && scopes.back().device == mx::Device::gpu;
+}
+
+mx::array marker() {
+  return mx::zeros({}, mx::bool_, current_stream());
 }
 
 std::size_t stream_count() {
   return mx::get_streams().size();
-}
-
-void async_eval(rust::Slice<const mx::array> arrays) {
-  mx::async_eval(std::vector<mx::array>(arrays.begin(), arrays.end()));
-}
-
-void eval(rust::Slice<const mx::array> arrays) {
-  mx::eval(std::vector<mx::array>(arrays.begin(), arrays.end()));
-}
-
-bool is_available(const mx::array& a) {
-  return a.is_available();
 }
 
 std::unique_ptr<Waiter> waiter(const mx::array& a) {

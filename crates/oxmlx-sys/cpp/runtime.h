@@ -39,13 +39,13 @@ std::size_t gpu_count();
 std::int32_t open_stream(bool gpu);
 void enter_stream(bool gpu, std::int32_t index);
 void leave_stream() noexcept;
-void synchronize_stream(bool gpu, std::int32_t index);
+// The innermost scope of this thread, as its stream's index and whether that is a GPU's; -1 outside any.
+std::int32_t scope_index() noexcept;
+bool scope_is_gpu() noexcept;
+// A lazy scalar on the current stream: it is there once the stream has done all it was given before.
+mlx::core::array marker();
 std::size_t stream_count();
 
-void async_eval(rust::Slice<const mlx::core::array> arrays);
-void eval(rust::Slice<const mlx::core::array> arrays);
-// Also marks the array as available once its event was signalled.
-bool is_available(const mlx::core::array& a);
 // Null when the array is available already.
 std::unique_ptr<Waiter> waiter(const mlx::core::array& a);
 

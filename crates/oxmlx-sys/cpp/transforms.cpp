@@ -1,5 +1,7 @@
 #include "oxmlx-sys/src/transforms.rs.h"
 
+#include "closure_call.h"
+
 #include "mlx/compile.h"
 #include "mlx/compile_impl.h"
 #include "mlx/export_impl.h"
@@ -50,20 +52,49 @@ std::vector<int> to_ints(rust::Slice<const std::int32_t> x) {
   return {x.begin(), x.end()};
 }
 
-// A Rust `Err` on its way out through MLX keeps its name.
-template <typename F>
-auto closure_call(F&& f) {
-  try {
-    return f();
-  } catch (const rust::Error& e) {
-    throw ClosureFailed(e.what());
+// MLX walks what a closure built by recursion; src/stack.rs has room for so many nodes.
+void check_depth(const Arrays& outputs) {
+  std::unordered_map<std::uintptr_t, std::size_t> depths;
+  std::vector<std::pair<const mx::array*, std::size_t>> walk;
+  auto enter = [&](const mx::array& a) {
+    if (!a.inputs().empty() && depths.try_emplace(a.id(), 0).second) {
+      walk.emplace_back(&a, 0);
+    }
+  };
+  const auto limit = max_depth();
+  for (const auto& output : outputs) {
+    enter(output);
+    while (!walk.empty()) {
+      auto& [a, next] = walk.back();
+      if (next < a->inputs().size()) {
+        enter(a->inputs()[next++]);
+        continue;
+      }
+      std::size_t deepest = 0;
+      for (const auto& in : a->inputs()) {
+        auto it = depths.find(in.id());
+        deepest = std::max(deepest, it == depths.end() ? 0 : it->second);
+      }
+      depths[a->id()] = deepest + 1;
+      if (deepest + 1 > limit) {
+        throw std::invalid_argument(
+            "[transforms] the closure's graph is more than " + std::to_string(limit) +
+            " nodes deep: evaluate some of it on the way");
+      }
+      walk.pop_back();
+    }
   }
 }
 
 Function function_of(rust::Box<Closure> f) {
   auto shared = std::make_shared<rust::Box<Closure>>(std::move(f));
   return [shared](const Arrays& inputs) {
-    return closure_call([&] { return to_arrays((*shared)->apply(slice(inputs))); });
+    auto outputs = closure_call([&] { return to_arrays((*shared)->apply(slice(inputs))); });
+    // Outside a trace nothing walks it: a custom function is called here for its values.
+    if (inputs.empty() || std::any_of(inputs.begin(), inputs.end(), [](const auto& x) { return x.is_tracer(); })) {
+      check_depth(outputs);
+    }
+    return outputs;
   };
 }
 

@@ -20,6 +20,11 @@ struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Thrown by the shim where an allocation would fail: MLX itself writes to the null pointer then.
+struct NoMemory : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // Tells the exception that is being handled. Out of line: hundreds of bridge functions share it.
 template <typename Fail>
 [[gnu::noinline, gnu::cold]] void tell_current_exception(Fail& fail) noexcept {
@@ -37,6 +42,8 @@ template <typename Fail>
     tagged('C', e.what());
   } catch (const Refused& e) {
     tagged('D', e.what());
+  } catch (const NoMemory& e) {
+    tagged('M', e.what());
   } catch (const std::invalid_argument& e) {
     tagged('I', e.what());
   } catch (const std::out_of_range& e) {

@@ -4,13 +4,14 @@
 //! and asserts it). [`Array`] is those two pointers: no heap object stands between Rust and MLX, and `&[Array]` is a C++ span as
 //! it stands. It is the only owner of a reference: `Drop` runs the C++ destructor, `Clone` the copy constructor.
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 
 use cxx::{ExternType, type_id};
 
 use crate::call::call;
-use crate::{Result, lock};
+use crate::{Result, evaluation, lock};
 
 /// An MLX array handle: a reference-counted node of the lazy graph.
 ///
@@ -125,6 +126,12 @@ impl Array {
     /// # Errors
     /// The error of the kernel that failed to compute the array.
     pub fn status(&self) -> Result<Status> {
+        evaluation::is_available(self)?;
+        self.progress()
+    }
+
+    /// [`status`](Self::status), whatever came out of the computation.
+    pub(crate) fn progress(&self) -> Result<Status> {
         Ok(match call("status", || ffi::status(self))? {
             0 => Status::Unscheduled,
             1 => Status::Evaluated,
@@ -188,6 +195,7 @@ impl Array {
     /// # Errors
     /// What evaluation throws.
     pub fn to_text(&self) -> Result<String> {
+        evaluation::eval(std::slice::from_ref(self))?;
         call("print", || ffi::to_text(self))
     }
 }
@@ -204,12 +212,30 @@ impl Drop for Array {
         if self.desc.is_null() {
             return;
         }
-        match lock::enter() {
-            // SAFETY: `self` is a live C++ array that nobody uses after `drop`; the guard holds the lock.
-            Ok(_guard) => unsafe { ffi::drop_in_place(self) },
-            Err(_) => lock::put_aside(Orphan(ManuallyDrop::new(Self { desc: self.desc, control: self.control }))),
+        let orphan = || Orphan(ManuallyDrop::new(Self { desc: self.desc, control: self.control }));
+        // Inside another handle's end: a node whose closure held this one. Freeing it here would go as deep as such nodes are chained.
+        if FREEING.get() {
+            return lock::put_aside(orphan());
         }
+        let Ok(_guard) = lock::enter() else {
+            return lock::put_aside(orphan());
+        };
+        FREEING.set(true);
+        // SAFETY: `self` is a live C++ array that nobody uses after `drop`; the guard holds the lock.
+        unsafe { ffi::drop_in_place(self) };
+        while let Some(orphans) = lock::take_put_aside() {
+            for mut orphan in orphans.into_iter().map(ManuallyDrop::new) {
+                // SAFETY: the handle was put aside alive, and is freed here once: neither wrapper drops it.
+                unsafe { ffi::drop_in_place(&mut *orphan.0) };
+            }
+        }
+        FREEING.set(false);
     }
+}
+
+thread_local! {
+    /// Whether this thread is freeing an array.
+    static FREEING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A handle that was dropped on a thread that must not enter MLX; freed under the lock by a later entry.

@@ -61,7 +61,7 @@ impl FailureSlot {
 }
 
 /// What a panic said, as far as it is text.
-fn panic_text(payload: &(dyn Any + Send)) -> &str {
+pub(crate) fn panic_text(payload: &(dyn Any + Send)) -> &str {
     payload
         .downcast_ref::<&str>()
         .copied()

@@ -3,6 +3,7 @@
 //! `cpp/trycatch.h` puts one byte for the kind before the message; it is taken off here and nowhere else.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// The result of a call into MLX.
 pub type Result<T> = std::result::Result<T, Exception>;
@@ -39,6 +40,7 @@ pub struct Exception {
     kind: ExceptionKind,
     op: &'static str,
     what: String,
+    cause: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Exception {
@@ -56,13 +58,25 @@ impl Exception {
             Some('D') => ExceptionKind::Device,
             _ => ExceptionKind::Unknown,
         };
-        Self { kind, op, what: rest.as_str().to_owned() }
+        Self { kind, op, what: rest.as_str().to_owned(), cause: None }
     }
 
     /// An error that the bridge itself raises.
     #[cold]
     pub fn new(kind: ExceptionKind, op: &'static str, what: impl Into<String>) -> Self {
-        Self { kind, op, what: what.into() }
+        Self { kind, op, what: what.into(), cause: None }
+    }
+
+    /// Adds the Rust error that is behind it.
+    #[must_use]
+    pub fn with_cause(mut self, cause: Arc<dyn std::error::Error + Send + Sync>) -> Self {
+        self.cause = Some(cause);
+        self
+    }
+
+    /// The error that a closure or a kernel's body returned, when that is what failed.
+    pub fn cause(&self) -> Option<&Arc<dyn std::error::Error + Send + Sync>> {
+        self.cause.as_ref()
     }
 
     /// The kind of the exception.

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use crate::call::call;
 use crate::closure::{BoxError, Closure, FailureSlot};
+use crate::evaluation::Guilt;
+use crate::transforms::PENDING;
 use crate::{Array, Exception, ExceptionKind, Result, lock};
 
 #[cxx::bridge(namespace = "oxmlx::kernel")]
@@ -20,7 +22,7 @@ mod ffi {
         fn in_place_of(self: &Node, output: usize) -> i32;
         fn output_shapes(self: &Node, inputs: &[Array]) -> Result<Vec<i32>>;
         fn output_dtypes(self: &Node) -> Vec<u8>;
-        fn run(self: &Node, inputs: &[Array], outputs: &[Array], reused: &[bool]) -> Result<()>;
+        fn run(self: &Node, inputs: &[Array], outputs: &[Array], reused: &[bool], fault: &Fault);
         fn has_vjp(self: &Node) -> bool;
         fn vjp(self: &Node, primals: &[Array], cotangents: &[Array], outputs: &[Array]) -> Result<Vec<Array>>;
         fn has_fallback(self: &Node) -> bool;
@@ -33,8 +35,10 @@ mod ffi {
         #[namespace = "mlx::core"]
         #[cxx_name = "array"]
         type Array = crate::Array;
+        #[namespace = "oxmlx::evaluation"]
+        type Fault = crate::evaluation::ffi::Fault;
 
-        fn apply(node: Box<Node>, inputs: &[Array]) -> Result<Vec<Array>>;
+        fn apply(node: Box<Node>, inputs: &[Array], shapes: &[i32]) -> Result<Vec<Array>>;
         fn raw_data(a: &Array) -> *const u8;
         fn raw_strides(a: &Array) -> &[i64];
         fn raw_row_contiguous(a: &Array) -> bool;
@@ -151,10 +155,24 @@ pub struct Definition {
     pub fallback: Option<Closure>,
 }
 
+impl Definition {
+    /// The outputs' shapes, each as its number of dimensions and then the dimensions.
+    fn flat_shapes(&self, inputs: &[Array]) -> std::result::Result<Vec<i32>, BoxError> {
+        let shapes: Vec<&[i32]> = inputs.iter().map(Array::shape).collect();
+        let shapes = (self.shapes)(&shapes)?;
+        if shapes.len() != self.dtypes.len() {
+            return Err(format!("the shape rule gave {} shapes for {} outputs", shapes.len(), self.dtypes.len()).into());
+        }
+        if let Some(shape) = shapes.iter().find(|shape| shape.iter().any(|&n| n < 0)) {
+            return Err(format!("the shape rule gave {shape:?}").into());
+        }
+        Ok(shapes.iter().flat_map(|shape| std::iter::once(shape.len() as i32).chain(shape.iter().copied())).collect())
+    }
+}
+
 /// One use of a kernel in a graph.
 pub struct Node {
     definition: Arc<Definition>,
-    slot: FailureSlot,
 }
 
 impl Node {
@@ -167,31 +185,40 @@ impl Node {
     }
 
     fn output_shapes(&self, inputs: &[Array]) -> std::result::Result<Vec<i32>, String> {
-        let shapes: Vec<&[i32]> = inputs.iter().map(Array::shape).collect();
-        let shapes = self.slot.catch(|| (self.definition.shapes)(&shapes))?;
-        Ok(shapes.iter().flat_map(|shape| std::iter::once(shape.len() as i32).chain(shape.iter().copied())).collect())
+        PENDING.catch(|| self.definition.flat_shapes(inputs))
     }
 
     fn output_dtypes(&self) -> Vec<u8> {
         self.definition.dtypes.clone()
     }
 
-    fn run(&self, inputs: &[Array], outputs: &[Array], reused: &[bool]) -> std::result::Result<(), String> {
-        lock::as_worker(|| {
-            self.slot.catch(|| {
-                if let Some(i) = inputs.iter().position(|a| ffi::raw_strides(a).iter().any(|&s| s < 0)) {
-                    return Err(format!("kernel {}: input {i} runs backwards in memory", self.name()).into());
-                }
-                let taken = |i: usize| {
-                    (0..).zip(reused).any(|(o, &reused)| reused && usize::try_from(self.in_place_of(o)) == Ok(i))
-                };
-                let inputs: Vec<Input<'_>> =
-                    inputs.iter().enumerate().map(|(i, array)| Input { array, taken: taken(i) }).collect();
-                let mut outputs: Vec<Output<'_>> =
-                    outputs.iter().zip(reused).map(|(array, &reused)| Output { array, reused }).collect();
-                (self.definition.body)(&inputs, &mut outputs)
-            })
-        })
+    /// The body, on a stream's thread. How it fails is kept in `fault`.
+    fn run(&self, inputs: &[Array], outputs: &[Array], reused: &[bool], fault: &ffi::Fault) {
+        lock::become_worker();
+        let failures = FailureSlot::default();
+        let outcome = failures.catch(|| {
+            if let Some(i) = inputs.iter().position(|a| ffi::raw_strides(a).iter().any(|&s| s < 0)) {
+                return Err(format!("kernel {}: input {i} runs backwards in memory", self.name()).into());
+            }
+            let taken = |i: usize| {
+                (0..).zip(reused).any(|(o, &reused)| reused && usize::try_from(self.in_place_of(o)) == Ok(i))
+            };
+            let inputs: Vec<Input<'_>> =
+                inputs.iter().enumerate().map(|(i, array)| Input { array, taken: taken(i) }).collect();
+            let mut outputs: Vec<Output<'_>> =
+                outputs.iter().zip(reused).map(|(array, &reused)| Output { array, reused }).collect();
+            (self.definition.body)(&inputs, &mut outputs)
+        });
+        if outcome.is_ok() {
+            return;
+        }
+        // What depends on it runs nevertheless: on zeros, and not on what an earlier array left there.
+        for array in outputs {
+            Output { array, reused: false }.bytes_mut().fill(0);
+        }
+        if let Some(failure) = failures.take() {
+            fault.fail(Guilt::of_kernel(self.name(), failure));
+        }
     }
 
     fn has_vjp(&self) -> bool {
@@ -205,7 +232,7 @@ impl Node {
         outputs: &[Array],
     ) -> std::result::Result<Vec<Array>, String> {
         let Some(rule) = &self.definition.vjp else { return Err("the kernel has no vjp rule".into()) };
-        self.slot.catch(|| rule(primals, cotangents, outputs))
+        PENDING.catch(|| rule(primals, cotangents, outputs))
     }
 
     fn has_fallback(&self) -> bool {
@@ -225,10 +252,9 @@ impl Node {
 /// # Errors
 /// `Closure` when the shape rule fails; `Device` on a GPU stream, once evaluated.
 pub fn apply(definition: &Arc<Definition>, inputs: &[Array]) -> Result<Vec<Array>> {
-    let slot = FailureSlot::default();
-    let node = Box::new(Node { definition: Arc::clone(definition), slot: slot.clone() });
-    call("kernel", || ffi::apply(node, inputs)).map_err(|exception| match slot.take() {
-        Some(failure) => Exception::new(ExceptionKind::Closure, "kernel", failure.into_error().to_string()),
-        None => exception,
-    })
+    let shapes = definition.flat_shapes(inputs).map_err(|error| {
+        Exception::new(ExceptionKind::Closure, "kernel", error.to_string()).with_cause(Arc::from(error))
+    })?;
+    let node = Box::new(Node { definition: Arc::clone(definition) });
+    call("kernel", || ffi::apply(node, inputs, &shapes))
 }

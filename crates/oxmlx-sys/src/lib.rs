@@ -1,8 +1,8 @@
 //! The checked C++ bridge to MLX that oxmlx stands on.
 //!
 //! This crate finds `libmlx`, compiles the shim in `cpp/` and holds the [`cxx`] bridges. It carries mechanism and no policy:
-//! the handle ([`Array`]), the process-wide lock ([`lock`]), the one call helper ([`call()`](call::call)), the streams and evaluation
-//! ([`runtime`]), and a generated raw wrapper for every public function of MLX
+//! the handle ([`Array`]), the process-wide lock ([`lock`]), the one call helper ([`call()`](call::call)), the streams
+//! ([`runtime`]), evaluation ([`evaluation`]), and a generated raw wrapper for every public function of MLX
 //! ([`generated`]).
 //!
 //! **It trusts its caller.** A wrapper here passes what it is given to MLX, which has undefined behaviour for some arguments
@@ -18,6 +18,7 @@ pub mod build_info;
 pub mod call;
 pub mod closure;
 pub mod compiled;
+pub mod evaluation;
 mod exception;
 pub mod export;
 pub mod export_steps;
@@ -25,7 +26,9 @@ pub mod generated;
 pub mod gpu_kernel;
 pub mod kernel;
 pub mod lock;
+pub mod owner;
 pub mod runtime;
+mod stack;
 pub mod trace;
 pub mod transforms;
 pub mod types;

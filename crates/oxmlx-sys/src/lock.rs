@@ -107,9 +107,19 @@ pub fn as_worker<T>(f: impl FnOnce() -> T) -> T {
     with_role(Role::Worker, f)
 }
 
+/// Makes this thread, one of MLX's own, a worker for good: what a kernel's task drops after its body must not enter MLX either.
+pub(crate) fn become_worker() {
+    ROLE.set(Role::Worker);
+}
+
 /// Whether this thread runs a kernel or a deleter for MLX.
 pub fn is_worker() -> bool {
     ROLE.get() == Role::Worker
+}
+
+/// Whether this thread works for another one that holds the lock.
+pub(crate) fn is_on_behalf() -> bool {
+    ROLE.get() == Role::OnBehalf
 }
 
 fn with_role<T>(role: Role, f: impl FnOnce() -> T) -> T {
@@ -139,8 +149,15 @@ fn free_orphans() {
 
 #[cold]
 fn take_orphans() {
+    drop(take_put_aside());
+}
+
+/// Handles that were put aside; none when there are none. Called under the lock.
+#[inline]
+pub(crate) fn take_put_aside() -> Option<Vec<Orphan>> {
     // Taken before the list is, so that one that is put aside meanwhile is seen by the next entry.
-    ANY_ORPHANS.store(false, Ordering::Release);
-    let orphans = std::mem::take(&mut *ORPHANS.lock());
-    drop(orphans);
+    if !ANY_ORPHANS.load(Ordering::Relaxed) || !ANY_ORPHANS.swap(false, Ordering::AcqRel) {
+        return None;
+    }
+    Some(std::mem::take(&mut *ORPHANS.lock()))
 }

@@ -1,14 +1,18 @@
-//! Streams, evaluation and waiting.
+//! Streams and waiting.
 //!
 //! MLX binds streams to threads. Here one shared stream a device serves the whole process; every thread gets it as its default
 //! ([`ensure_default_streams`], called by every entry), so that an array built on one thread can be evaluated on another.
-//! [`eval`] and [`async_eval`] are the only ways to evaluation; [`wait`] blocks outside the lock and touches no array meanwhile.
+//! Evaluation is in [`evaluation`].
 
 use std::cell::Cell;
 use std::sync::OnceLock;
 
+use cxx::UniquePtr;
+
 use crate::call::call;
-use crate::{Array, Exception, ExceptionKind, Result, lock};
+use crate::{Array, Exception, ExceptionKind, Result, evaluation, lock, owner};
+
+pub use crate::evaluation::{async_eval, eval, is_available, wait};
 
 #[cxx::bridge(namespace = "oxmlx::runtime")]
 #[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
@@ -29,12 +33,12 @@ mod ffi {
         fn open_stream(gpu: bool) -> Result<i32>;
         fn enter_stream(gpu: bool, index: i32) -> Result<()>;
         fn leave_stream();
-        fn synchronize_stream(gpu: bool, index: i32) -> Result<()>;
+        // These two have noexcept bodies.
+        fn scope_index() -> i32;
+        fn scope_is_gpu() -> bool;
+        fn marker() -> Result<Array>;
         fn stream_count() -> Result<usize>;
 
-        fn async_eval(arrays: &[Array]) -> Result<()>;
-        fn eval(arrays: &[Array]) -> Result<()>;
-        fn is_available(a: &Array) -> Result<bool>;
         fn waiter(a: &Array) -> Result<UniquePtr<Waiter>>;
 
         fn version_loaded() -> &'static str;
@@ -76,9 +80,18 @@ pub fn ensure_default_streams() -> Result<()> {
 fn prepare_thread() -> Result<()> {
     check_version()?;
     let _guard = lock::enter()?;
+    owner::start()?;
     ffi::prepare_thread().map_err(|e| Exception::from_cxx("prepare_thread", &e))?;
     PREPARED.set(true);
     Ok(())
+}
+
+/// Prepares the owner thread, which makes the process-wide streams, and returns how many GPUs there are.
+pub(crate) fn start_on_owner() -> Result<usize> {
+    let told = |e| Exception::from_cxx("prepare_thread", &e);
+    ffi::prepare_thread().map_err(told)?;
+    PREPARED.set(true);
+    ffi::gpu_count().map_err(told)
 }
 
 /// Compares the release that the headers came from with the library that the loader found.
@@ -138,28 +151,53 @@ pub fn open_stream(device: DeviceType) -> Result<i32> {
     call("new_stream", || ffi::open_stream(device.is_gpu()))
 }
 
+/// Leaves a scope when it is dropped.
+struct Leave;
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        ffi::leave_stream();
+    }
+}
+
 /// Runs `f` with this thread's operations going to the given stream.
 ///
 /// # Errors
 /// What MLX throws for a stream that is not there; what `f` returns is passed on.
 pub fn with_stream<T>(device: DeviceType, index: i32, f: impl FnOnce() -> T) -> Result<T> {
-    struct Leave;
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            ffi::leave_stream();
-        }
-    }
     call("set_default_stream", || ffi::enter_stream(device.is_gpu(), index))?;
     let _leave = Leave;
     Ok(f())
 }
 
-/// Blocks until the stream has done all it was given.
+/// The innermost scope of this thread.
+pub(crate) fn scope() -> Option<(DeviceType, i32)> {
+    let index = ffi::scope_index();
+    let device = if ffi::scope_is_gpu() { DeviceType::Gpu } else { DeviceType::Cpu };
+    (index >= 0).then_some((device, index))
+}
+
+/// Runs `f` in another thread's scope.
+pub(crate) fn within<T>(scope: Option<(DeviceType, i32)>, f: impl FnOnce() -> T) -> T {
+    let _leave = scope.filter(|&(device, index)| ffi::enter_stream(device.is_gpu(), index).is_ok()).map(|_| Leave);
+    f()
+}
+
+/// Blocks until the stream has done all it was given. The wait is outside the lock.
 ///
 /// # Errors
-/// The error of a kernel that failed on it.
+/// What MLX throws for a stream that is not there. A kernel that failed on the stream is told to those who read its results.
 pub fn synchronize(device: DeviceType, index: i32) -> Result<()> {
-    call("synchronize", || ffi::synchronize_stream(device.is_gpu(), index))
+    with_stream(device, index, synchronize_current)?
+}
+
+/// [`synchronize`] for the stream that this thread's operations go to.
+///
+/// # Errors
+/// Those of every entry.
+pub fn synchronize_current() -> Result<()> {
+    let marker = call("synchronize", ffi::marker)?;
+    evaluation::eval(std::slice::from_ref(&marker))
 }
 
 /// How many streams MLX holds.
@@ -170,53 +208,29 @@ pub fn stream_count() -> Result<usize> {
     call("get_streams", ffi::stream_count)
 }
 
-/// Starts the computation of `arrays` and of all they depend on, and returns without waiting for it.
+/// A wait for one array that touches no array: it may be outside the lock, where other threads wait for the same one.
+pub(crate) struct Waiter(UniquePtr<ffi::Waiter>);
+
+/// A waiter for an array; none when its values are there.
 ///
 /// # Errors
-/// `InvalidArgument` inside a transform; what a primitive throws while it is dispatched.
-pub fn async_eval(arrays: &[Array]) -> Result<()> {
-    call("async_eval", || ffi::async_eval(arrays))
+/// `InvalidArgument` for a lazy array.
+pub(crate) fn waiter(array: &Array) -> Result<Option<Waiter>> {
+    let waiter = call("wait", || ffi::waiter(array))?;
+    Ok((!waiter.is_null()).then_some(Waiter(waiter)))
 }
 
-/// Computes `arrays` and all they depend on, and waits for them.
-///
-/// Outside a transform the wait is outside the lock, so that other threads go on; inside one, evaluation is synchronous and on
-/// this thread, where the trace belongs.
-///
-/// # Errors
-/// The error of a kernel that failed.
-pub fn eval(arrays: &[Array]) -> Result<()> {
-    if crate::trace::is_tracing() {
-        return call("eval", || ffi::eval(arrays));
+impl Waiter {
+    /// Blocks until the array was computed.
+    pub(crate) fn wait(mut self) -> Result<()> {
+        // On a scratch array that only this thread knows: two threads waiting in one array free its event twice.
+        let outcome = self.0.pin_mut().wait().map_err(|e| Exception::from_cxx("eval", &e));
+        call("wait", || {
+            drop(self);
+            Ok(())
+        })?;
+        outcome
     }
-    async_eval(arrays)?;
-    arrays.iter().try_for_each(wait)
-}
-
-/// Waits for an array that was given to its stream.
-///
-/// # Errors
-/// `InvalidArgument` for a lazy array; the error of the kernel that failed.
-pub fn wait(array: &Array) -> Result<()> {
-    let mut waiter = call("wait", || ffi::waiter(array))?;
-    if waiter.is_null() {
-        return Ok(());
-    }
-    // Outside the lock, on a scratch array that only this thread knows: two threads waiting in one array free its event twice.
-    let outcome = waiter.pin_mut().wait().map_err(|e| Exception::from_cxx("eval", &e));
-    call("wait", || {
-        drop(waiter);
-        ffi::is_available(array)
-    })?;
-    outcome
-}
-
-/// Whether an array's values are there.
-///
-/// # Errors
-/// The error of the kernel that failed to compute it.
-pub fn is_available(array: &Array) -> Result<bool> {
-    call("is_available", || ffi::is_available(array))
 }
 
 /// Throws one C++ exception of the named kind, for tests of the error path.

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::call::call;
 use crate::closure::{BoxError, Closure, Failure, FailureSlot};
-use crate::{Array, Result, lock, trace};
+use crate::{Array, Result, lock, owner, runtime, stack, trace};
 
 #[cxx::bridge(namespace = "oxmlx::transforms")]
 #[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
@@ -38,6 +38,8 @@ pub(crate) mod ffi {
         fn jvp(self: &Rules, primals: &[Array], tangents: &[Array], argnums: &[i32]) -> Result<Vec<Array>>;
         fn has_vmap(self: &Rules) -> bool;
         fn vmap(self: &Rules, inputs: &[Array], axes: &[i32]) -> Result<Mapped>;
+
+        fn max_depth() -> usize;
     }
 
     unsafe extern "C++" {
@@ -71,6 +73,10 @@ pub(crate) mod ffi {
     }
 }
 
+fn max_depth() -> usize {
+    stack::DEPTH
+}
+
 /// What a transform that failed reports: MLX's exception, or the closure's own failure.
 pub enum Failed {
     /// MLX threw.
@@ -84,7 +90,7 @@ pub type Outcome<T> = std::result::Result<T, Failed>;
 
 /// Where a failure waits while C++ unwinds. One for the process: a transform holds the lock from before its closures run until it has
 /// taken the failure out, and a rule that fails may belong to a function that an earlier call built.
-static PENDING: LazyLock<FailureSlot> = LazyLock::new(FailureSlot::default);
+pub(crate) static PENDING: LazyLock<FailureSlot> = LazyLock::new(FailureSlot::default);
 
 /// A closure for a transform.
 pub fn closure(
@@ -96,8 +102,9 @@ pub fn closure(
 /// Runs a call into MLX that may call closures: their failure comes before MLX's exception, which is only its echo.
 pub(crate) fn run<T>(f: impl FnOnce() -> Result<T>) -> Outcome<T> {
     let _guard = lock::enter().map_err(Failed::Mlx)?;
+    runtime::ensure_default_streams().map_err(Failed::Mlx)?;
     PENDING.take();
-    let outcome = f();
+    let outcome = owner::run(|| stack::deep(f));
     match (outcome, PENDING.take()) {
         (_, Some(failure)) => Err(Failed::Closure(failure)),
         (Ok(value), None) => Ok(value),

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 
 use oxmlx_sys::{Exception, ExceptionKind};
 
@@ -54,7 +55,7 @@ pub enum ErrorKind {
     Version,
 }
 
-/// A failed operation.
+/// A failed operation. A clone shares its source.
 ///
 /// ```
 /// use oxmlx::{Array, ErrorKind};
@@ -62,15 +63,17 @@ pub enum ErrorKind {
 /// assert_eq!(error.kind(), ErrorKind::Shape);
 /// assert_eq!(error.to_string(), "array: 3 elements given, shape [2, 2] has 4");
 /// ```
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     op: &'static str,
     message: Cow<'static, str>,
     shapes: Vec<Vec<i32>>,
     dtypes: Vec<Dtype>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
@@ -104,7 +107,7 @@ impl Error {
     /// Adds the error that caused this one.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.0.source = Some(source.into());
+        self.0.source = Some(Arc::from(source.into()));
         self
     }
 
@@ -167,6 +170,10 @@ impl StdError for Error {
 impl From<Exception> for Error {
     #[cold]
     fn from(exception: Exception) -> Self {
+        // The error of a closure or a kernel's body: as it was, when it is one of this crate.
+        if let Some(own) = exception.cause().and_then(|cause| cause.downcast_ref::<Self>()) {
+            return own.clone();
+        }
         let kind = match exception.kind() {
             ExceptionKind::InvalidArgument => ErrorKind::InvalidArgument,
             ExceptionKind::OutOfRange => ErrorKind::OutOfRange,
@@ -178,6 +185,8 @@ impl From<Exception> for Error {
             ExceptionKind::Version => ErrorKind::Version,
             _ => ErrorKind::Backend,
         };
-        Self::new(kind, exception.op(), exception.what().to_owned())
+        let mut error = Self::new(kind, exception.op(), exception.what().to_owned());
+        error.0.source = exception.cause().map(Arc::clone);
+        error
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A [`Kernel`] is a function with a name, a rule for its outputs' shapes and a body in Rust that runs on the CPU, on MLX's own
 //! stream thread, when the node is evaluated. It sees memory, not arrays: inside a body MLX can't be entered (that is an `Err`), and
-//! an error or a panic comes out where the result is asked for. Transforms use [`vjp`](Builder::vjp) or
+//! an error or a panic comes out where a result that depends on it is asked for, each time, and nowhere else. Transforms use [`vjp`](Builder::vjp) or
 //! [`fallback`](Builder::fallback), the same function in MLX operations.
 //!
 //! ```
@@ -29,7 +29,7 @@ mod memory;
 use std::error::Error as StdError;
 use std::sync::Arc;
 
-use oxmlx_sys::closure::{Closure, FailureSlot};
+use oxmlx_sys::closure::Closure;
 use oxmlx_sys::kernel as sys;
 
 pub use self::memory::{Input, Output};
@@ -147,7 +147,7 @@ impl Builder {
         mut self,
         function: impl Fn(&[Array]) -> std::result::Result<Vec<Array>, BoxError> + Send + Sync + 'static,
     ) -> Self {
-        self.fallback = Some(Closure::new(FailureSlot::default(), move |inputs| {
+        self.fallback = Some(oxmlx_sys::transforms::closure(move |inputs| {
             Ok(Array::peel_all(function(&Array::wrap_all(inputs.to_vec()))?))
         }));
         self

@@ -63,7 +63,7 @@ impl Stream {
     /// Waits until the stream has done all it was given.
     ///
     /// # Errors
-    /// The error of a kernel that failed on it.
+    /// Only what every entry into MLX can report. A kernel that failed is told to those who read what depends on it.
     ///
     /// # Source
     /// C++ `mlx::core::synchronize` (`mlx/stream.h`).
@@ -89,15 +89,16 @@ impl fmt::Display for Stream {
     }
 }
 
-/// Waits until the default stream of the default device has done all it was given.
+/// Waits until the stream that this thread's operations go to has done all it was given: that of the innermost [`Stream::scope`], else
+/// the default stream of the default device. Other threads go on meanwhile.
 ///
 /// # Errors
-/// The error of a kernel that failed on it.
+/// Only what every entry into MLX can report. A kernel that failed is told to those who read what depends on it.
 ///
 /// # Source
 /// C++ `mlx::core::synchronize` (`mlx/stream.h`).
 pub fn synchronize() -> Result<()> {
-    Ok(oxmlx_sys::generated::stream::synchronize()?)
+    Ok(sys::synchronize_current()?)
 }
 
 /// How many streams MLX holds in this process.

@@ -1,0 +1,254 @@
+#include "oxmlx-sys/src/evaluation.rs.h"
+
+#include "guarded.h"
+#include "survey.h"
+
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/scheduler.h"
+#include "mlx/transforms.h"
+
+#include <set>
+#include <utility>
+
+namespace mx = mlx::core;
+
+namespace oxmlx::evaluation {
+
+// All state here is used under the process-wide lock only, but for what is atomic. None of it is destroyed: tasks may outlive main.
+std::unordered_map<std::uintptr_t, Place>& in_flight = *new std::unordered_map<std::uintptr_t, Place>();
+
+namespace {
+
+struct Condemned {
+  std::weak_ptr<void> array;
+  GuiltPtr guilt;
+};
+
+// Arrays that depend on a failure, for as long as a handle of them lives.
+auto& condemned = *new std::unordered_map<std::uintptr_t, Condemned>();
+std::size_t condemned_after_purge = 0;
+
+// Batches that are not retired, in the order of their dispatch.
+auto& batches = *new std::deque<std::shared_ptr<Batch>>();
+
+// Whether anything failed since the process began: as long as not, no look for failures is needed.
+std::atomic<bool> any_failure{false};
+
+// The evaluation that is being dispatched.
+struct Dispatch {
+  std::shared_ptr<Batch> batch;
+  const Survey* survey;
+};
+Dispatch* dispatching = nullptr;
+
+void condemn(std::uintptr_t id, std::weak_ptr<void> array, GuiltPtr guilt) {
+  if (condemned.size() >= 2 * condemned_after_purge + 64) {
+    std::erase_if(condemned, [](const auto& each) { return each.second.array.expired(); });
+    condemned_after_purge = condemned.size();
+  }
+  condemned.insert_or_assign(id, Condemned{std::move(array), std::move(guilt)});
+}
+
+// Everything in the batch has run, and all batches before it are retired.
+void retire(Batch& batch) {
+  if (any_failure.load(std::memory_order_acquire)) {
+    batch.guilts.resize(batch.entries.size());
+    for (std::size_t i = 0; i < batch.entries.size(); ++i) {
+      batch.guilts[i] = guilt_at(batch, static_cast<std::uint32_t>(i));
+    }
+  }
+  batch.retired = true;
+  for (auto& watched : batch.watched) {
+    if (auto it = in_flight.find(watched.id); it != in_flight.end() && it->second.batch.get() == &batch) {
+      in_flight.erase(it);
+      if (!batch.guilts.empty() && batch.guilts[watched.entry] && !watched.array.expired()) {
+        condemn(watched.id, std::move(watched.array), batch.guilts[watched.entry]);
+      }
+    }
+  }
+  batch.watched.clear();
+  batch.entries.clear();
+}
+
+void retire_those_done() {
+  while (!batches.empty() && batches.front()->open.load(std::memory_order_acquire) == 0) {
+    auto batch = std::move(batches.front());
+    batches.pop_front();
+    retire(*batch);
+  }
+}
+
+// Keeps the batch for as long as its tasks run or its arrays are asked about.
+void keep(const std::shared_ptr<Batch>& batch) {
+  std::erase_if(batch->watched, [](const auto& watched) { return watched.array.expired(); });
+  if (batch->watched.empty() && batch->open.load(std::memory_order_acquire) == 0) {
+    return;
+  }
+  for (const auto& watched : batch->watched) {
+    in_flight.insert_or_assign(watched.id, Place{batch, watched.entry});
+  }
+  batches.push_back(batch);
+}
+
+const Guilt* bare(const GuiltPtr& guilt) {
+  return guilt ? &**guilt : nullptr;
+}
+
+} // namespace
+
+void Fault::fail(rust::Box<Guilt> guilt) const noexcept {
+  guilt_ = std::make_shared<rust::Box<Guilt>>(std::move(guilt));
+  any_failure.store(true, std::memory_order_release);
+  failed_.store(true, std::memory_order_release);
+}
+
+GuiltPtr guilt_at(const Batch& batch, std::uint32_t entry) {
+  if (batch.retired) {
+    return batch.guilts.empty() ? nullptr : batch.guilts[entry];
+  }
+  if (!any_failure.load(std::memory_order_acquire)) {
+    return nullptr;
+  }
+  // Depth first, and a node's own failure after those of what it depends on: the first cause is told.
+  std::set<std::pair<const Batch*, std::uint32_t>> seen;
+  std::vector<std::pair<std::pair<const Batch*, std::uint32_t>, bool>> walk{{{&batch, entry}, false}};
+  while (!walk.empty()) {
+    auto [at, left] = walk.back();
+    walk.pop_back();
+    const auto& [of, i] = at;
+    if (of->retired) {
+      if (!of->guilts.empty() && of->guilts[i]) {
+        return of->guilts[i];
+      }
+      continue;
+    }
+    const auto& node = of->entries[i];
+    if (left) {
+      if (auto guilt = node.fault == nullptr ? nullptr : node.fault->guilt()) {
+        return guilt;
+      }
+      continue;
+    }
+    if (!seen.insert(at).second) {
+      continue;
+    }
+    walk.push_back({at, true});
+    for (auto it = node.own.rbegin(); it != node.own.rend(); ++it) {
+      walk.push_back({{of, *it}, false});
+    }
+    for (auto it = node.earlier.rbegin(); it != node.earlier.rend(); ++it) {
+      walk.push_back({{it->batch.get(), it->entry}, false});
+    }
+  }
+  return nullptr;
+}
+
+GuiltPtr known_guilt(const mx::array& a) {
+  if (!condemned.empty()) {
+    if (auto it = condemned.find(a.id()); it != condemned.end()) {
+      return it->second.guilt;
+    }
+  }
+  if (!in_flight.empty()) {
+    if (auto it = in_flight.find(a.id()); it != in_flight.end()) {
+      return guilt_at(*it->second.batch, it->second.entry);
+    }
+  }
+  return nullptr;
+}
+
+std::optional<Ticket> ticket_of(const mx::array& output) {
+  if (dispatching != nullptr) {
+    if (auto* fault = dispatching->survey->fault_of(output.id())) {
+      return Ticket(dispatching->batch, fault);
+    }
+  }
+  return std::nullopt;
+}
+
+const Guilt* evaluate(rust::Slice<const mx::array> arrays, bool wait) {
+  retire_those_done();
+  auto batch = std::make_shared<Batch>();
+  Survey survey(batch);
+  std::vector<mx::array> wanted;
+  const Guilt* first = nullptr;
+  struct Finish {
+    Survey& survey;
+    const std::shared_ptr<Batch>& batch;
+    ~Finish() {
+      dispatching = nullptr;
+      survey.unwrap();
+      keep(batch);
+    }
+  } finish{survey, batch};
+  for (const auto& a : arrays) {
+    if (auto guilt = survey.visit(a)) {
+      // Whoever holds it lives while `a` does.
+      first = first == nullptr ? bare(guilt) : first;
+    } else {
+      wanted.push_back(a);
+    }
+  }
+  Dispatch dispatch{batch, &survey};
+  dispatching = &dispatch;
+  if (wait) {
+    mx::eval(std::move(wanted));
+  } else {
+    mx::async_eval(std::move(wanted));
+  }
+  return first;
+}
+
+const Guilt* guilt_of(const mx::array& a) {
+  if (a.status() == mx::array::Status::unscheduled) {
+    return nullptr;
+  }
+  retire_those_done();
+  return bare(known_guilt(a));
+}
+
+bool is_available(const mx::array& a) {
+  return a.is_available();
+}
+
+const Guilt* blame(const mx::array& a, rust::Str text) {
+  if (const auto* guilt = guilt_of(a)) {
+    return guilt;
+  }
+  auto guilt = std::make_shared<rust::Box<Guilt>>(guilt_of_mlx(text));
+  condemn(a.id(), weak_of(a), guilt);
+  return bare(guilt);
+}
+
+std::size_t records() {
+  retire_those_done();
+  return in_flight.size() + condemned.size() + batches.size();
+}
+
+void adopt_main_thread() {
+  // The CUDA library asks here for the first time whether it is on the main thread; there is nothing to clear yet.
+  mx::clear_streams();
+  if (mx::device_count(mx::Device::gpu) == 0) {
+    mx::scheduler::scheduler();
+  }
+}
+
+void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+  inner_->eval_cpu(inputs, outputs);
+  Ticket ticket(batch_, fault_);
+  mx::scheduler::enqueue(stream(), [ticket, stream = stream()]() {
+    on_stream_thread();
+    try {
+      mx::scheduler::check_error(stream);
+    } catch (const std::exception& e) {
+      ticket.fault().fail(guilt_of_mlx(e.what()));
+    }
+    ticket.done();
+  });
+}
+
+void Guarded::eval_gpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+  inner_->eval_gpu(inputs, outputs);
+}
+
+} // namespace oxmlx::evaluation

@@ -1,0 +1,242 @@
+//! Where MLX would overflow, run out of memory or die at exit: a value or an error, and a clean end of the process.
+
+use std::process::{Command, ExitStatus};
+use std::sync::mpsc;
+use std::thread;
+
+use oxmlx::kernel::Kernel;
+use oxmlx::{Array, Dtype, ErrorKind, Result, ops, transforms};
+
+const DEEP: usize = 200_000;
+
+/// `x + 1 + 1 + ...`, so many nodes deep.
+fn chain(x: &Array, depth: usize) -> Result<Array> {
+    let one = Array::scalar(1.0f32)?;
+    let mut y = ops::add(x, &one)?;
+    for _ in 1..depth {
+        y = ops::add(&y, &one)?;
+    }
+    Ok(y)
+}
+
+/// Runs `f` on a thread with the stack that threads have by default.
+fn on_a_small_stack<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+    thread::Builder::new().stack_size(2 << 20).spawn(f).unwrap().join().unwrap()
+}
+
+/// Row A37.
+#[test]
+fn a_graph_of_200_000_nodes_is_evaluated_and_dropped() {
+    on_a_small_stack(|| {
+        let zero = Array::scalar(0.0f32).unwrap();
+        assert_eq!(chain(&zero, DEEP).unwrap().item::<f32>().unwrap(), DEEP as f32);
+        drop(chain(&zero, DEEP).unwrap());
+    });
+}
+
+/// Row A37.
+#[test]
+fn a_graph_of_200_000_nodes_is_differentiated() {
+    on_a_small_stack(|| {
+        let slope = transforms::grad(|x: &[Array]| chain(&x[0], DEEP), &[0]);
+        assert_eq!(slope(&[Array::scalar(0.0f32).unwrap()]).unwrap()[0].item::<f32>().unwrap(), 1.0);
+        let x = Array::scalar(0.0f32).unwrap();
+        let (values, tangents) =
+            transforms::jvp(|x| Ok(vec![chain(&x[0], DEEP)?]), &[x], &[Array::scalar(1.0f32).unwrap()]).unwrap();
+        assert_eq!(values[0].item::<f32>().unwrap(), DEEP as f32);
+        assert_eq!(tangents[0].item::<f32>().unwrap(), 1.0);
+    });
+}
+
+/// Row A37.
+#[test]
+fn a_graph_of_200_000_nodes_is_compiled() {
+    on_a_small_stack(|| {
+        let f = transforms::compile(|x| Ok(vec![chain(&x[0], DEEP)?])).unwrap();
+        let y = f.call(&[Array::scalar(1.0f32).unwrap()]).unwrap().swap_remove(0);
+        assert_eq!(y.item::<f32>().unwrap(), DEEP as f32 + 1.0);
+    });
+}
+
+/// Row A37.
+#[test]
+fn a_graph_of_200_000_nodes_is_vectorised() {
+    on_a_small_stack(|| {
+        let f = transforms::vmap_all(|x| chain(&x[0], DEEP));
+        assert_eq!(f(&[Array::vector(&[0.0f32, 1.0]).unwrap()]).unwrap().shape(), [2]);
+    });
+}
+
+#[test]
+fn a_graph_too_deep_for_a_transform_is_an_error() {
+    on_a_small_stack(|| {
+        let x = [Array::scalar(0.0f32).unwrap()];
+        let slope = transforms::grad(|x: &[Array]| chain(&x[0], 500_001), &[0]);
+        let error = slope(&x).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.message().contains("nodes deep"), "{error}");
+    });
+}
+
+/// Deep in nodes of several outputs, and in closures that hold arrays.
+#[test]
+fn deep_graphs_of_other_kinds_are_dropped() {
+    on_a_small_stack(|| {
+        let mut x = Array::vector(&[1.0f32, 2.0]).unwrap();
+        for _ in 0..DEEP / 4 {
+            let parts = ops::split(&x, 2, 0).unwrap();
+            x = ops::concatenate(&[parts[1].clone(), parts[0].clone()], 0).unwrap();
+        }
+        drop(x);
+    });
+    on_a_small_stack(|| {
+        let mut y = Array::scalar(1.0f32).unwrap();
+        for _ in 0..20_000 {
+            let held = y.clone();
+            let f = transforms::custom_vjp(
+                move |x| Ok(vec![ops::add(&x[0], &held)?]),
+                |_, cotangents, _| Ok(cotangents.to_vec()),
+            );
+            y = f.call(&[Array::scalar(1.0f32).unwrap()]).unwrap().swap_remove(0);
+        }
+        drop(y);
+    });
+}
+
+/// Row A36.
+#[test]
+fn an_array_larger_than_memory_is_an_error() {
+    let one = Array::scalar(1.0f32).unwrap();
+    // 8 TiB, as a view and then as memory.
+    let huge = ops::broadcast_to(&one, (1 << 21, 1 << 20)).unwrap();
+    let error = ops::exp(&huge).unwrap().eval().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+    let lazy = Array::zeros::<f32>((1 << 21, 1 << 20)).unwrap();
+    for _ in 0..2 {
+        assert_eq!(lazy.eval().unwrap_err().kind(), ErrorKind::OutOfMemory);
+    }
+    // Of what is huge only on the way, nothing is asked for.
+    assert_eq!(ops::slice(&huge, &[0, 0], &[1, 2], &[1, 1]).unwrap().to_vec::<f32>().unwrap(), [1.0, 1.0]);
+    // A kernel's output.
+    let kernel = Kernel::builder("huge")
+        .output(Dtype::Float32, |_| Ok(vec![1 << 21, 1 << 20]))
+        .cpu(|_, _| Ok(()))
+        .build()
+        .unwrap();
+    assert_eq!(kernel.apply_one(&[]).unwrap().eval().unwrap_err().kind(), ErrorKind::OutOfMemory);
+}
+
+/// A kernel that keeps its stream busy for long.
+fn slow() -> Array {
+    let kernel = Kernel::builder("slow")
+        .output(Dtype::Float32, |_| Ok(vec![]))
+        .cpu(|_, _| {
+            thread::sleep(std::time::Duration::from_secs(30));
+            Ok(())
+        })
+        .build()
+        .unwrap();
+    kernel.apply_one(&[]).unwrap()
+}
+
+/// What a child process does: named by the variable `OXMLX_TEST_EXIT`.
+fn leave(how: &str) {
+    static KEPT: std::sync::OnceLock<Array> = std::sync::OnceLock::new();
+    let lazy = chain(&Array::scalar(0.0f32).unwrap(), 10).unwrap();
+    let done = chain(&Array::scalar(0.0f32).unwrap(), 10).unwrap();
+    assert_eq!(done.item::<f32>().unwrap(), 10.0);
+    thread_local!(static OF_THREAD: std::cell::RefCell<Vec<Array>> = const { std::cell::RefCell::new(Vec::new()) });
+    OF_THREAD.with_borrow_mut(|kept| kept.extend([lazy.clone(), done.clone()]));
+    KEPT.get_or_init(|| done.clone());
+    match how {
+        "arrays_alive" => std::mem::forget((lazy, done)),
+        "work_in_flight" => {
+            let many: Vec<Array> = (0..50)
+                .map(|_| {
+                    ops::matmul(&Array::ones::<f32>((300, 300)).unwrap(), &Array::ones::<f32>((300, 300)).unwrap())
+                        .unwrap()
+                })
+                .collect();
+            oxmlx::async_eval(&many).unwrap();
+            std::process::exit(0);
+        }
+        "kernel_in_flight" => {
+            oxmlx::async_eval(&[slow()]).unwrap();
+            std::process::exit(0);
+        }
+        "threads_in_mlx" => {
+            for _ in 0..8 {
+                thread::spawn(|| {
+                    loop {
+                        chain(&Array::scalar(0.0f32).unwrap(), 20).unwrap().eval().unwrap();
+                    }
+                });
+            }
+            thread::sleep(std::time::Duration::from_millis(100));
+            std::process::exit(0);
+        }
+        "panicking_thread" => {
+            let (send, receive) = mpsc::channel();
+            let panicking = thread::spawn(move || {
+                let _held = (lazy, done);
+                let waiting = slow();
+                oxmlx::async_eval(std::slice::from_ref(&waiting)).unwrap();
+                send.send(()).unwrap();
+                panic!("planted panic");
+            });
+            receive.recv().unwrap();
+            assert!(panicking.join().is_err());
+            std::process::exit(0);
+        }
+        "a_thread_calls_exit" => {
+            thread::spawn(move || {
+                let _held = (lazy, done);
+                std::process::exit(0);
+            })
+            .join()
+            .unwrap();
+        }
+        other => panic!("no such end: {other}"),
+    }
+}
+
+fn ends_cleanly(how: &str) {
+    for forced_owner in ["0", "1"] {
+        for _ in 0..3 {
+            let status: ExitStatus = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "the_child_process_of_other_tests", "--nocapture", "--test-threads=1"])
+                .env("OXMLX_TEST_EXIT", how)
+                .env("OXMLX_OWNER_THREAD", forced_owner)
+                .stderr(std::process::Stdio::null())
+                .stdout(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            assert!(status.success(), "{how}, owner {forced_owner}: {status}");
+        }
+    }
+}
+
+#[test]
+fn the_child_process_of_other_tests() {
+    if let Ok(how) = std::env::var("OXMLX_TEST_EXIT") {
+        leave(&how);
+    }
+}
+
+#[test]
+fn a_process_ends_cleanly_with_arrays_alive() {
+    ends_cleanly("arrays_alive");
+}
+
+#[test]
+fn a_process_ends_cleanly_with_work_in_flight() {
+    ends_cleanly("work_in_flight");
+    ends_cleanly("kernel_in_flight");
+    ends_cleanly("threads_in_mlx");
+}
+
+#[test]
+fn a_process_ends_cleanly_through_exit_and_after_a_panic_of_a_thread() {
+    ends_cleanly("panicking_thread");
+    ends_cleanly("a_thread_calls_exit");
+}
