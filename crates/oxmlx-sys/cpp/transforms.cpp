@@ -5,6 +5,8 @@
 #include "mlx/compile.h"
 #include "mlx/compile_impl.h"
 #include "mlx/export_impl.h"
+#include "mlx/ops.h"
+#include "mlx/primitives.h"
 #include "mlx/transforms.h"
 #include "mlx/transforms_impl.h"
 
@@ -12,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace mx = mlx::core;
@@ -126,6 +129,49 @@ void register_thread() {
   registered = true;
 }
 
+// A reduction over axes that are all of length 1. MLX builds none, but in a shapeless trace, and crashes when it runs one.
+bool reduces_nothing(const mx::array& x) {
+  if (!x.has_primitive() || x.inputs().size() != 1 || x.shape() != x.inputs()[0].shape()) {
+    return false;
+  }
+  static const std::unordered_set<std::string> reductions = {"Sum", "Prod", "Min", "Max", "And", "Or"};
+  return reductions.contains(x.primitive().name());
+}
+
+// What such a reduction gives; any other array as it is.
+mx::array unreduced(mx::array x) {
+  while (reduces_nothing(x)) {
+    x = mx::astype(x.inputs()[0], x.dtype());
+  }
+  return x;
+}
+
+// Takes the reductions that reduce nothing out of a traced graph.
+void leave_out_reductions_of_nothing(Arrays& outputs) {
+  std::vector<mx::array> open;
+  std::unordered_set<std::uintptr_t> seen;
+  const auto visit = [&](mx::array& x) {
+    x = unreduced(x);
+    if (seen.insert(x.id()).second) {
+      open.push_back(x);
+    }
+  };
+  std::for_each(outputs.begin(), outputs.end(), visit);
+  while (!open.empty()) {
+    auto x = std::move(open.back());
+    open.pop_back();
+    std::for_each(x.inputs().begin(), x.inputs().end(), visit);
+  }
+}
+
+Function shapeless_function_of(rust::Box<Closure> f) {
+  return [function = function_of(std::move(f))](const Arrays& inputs) {
+    auto outputs = function(inputs);
+    leave_out_reductions_of_nothing(outputs);
+    return outputs;
+  };
+}
+
 } // namespace
 
 TwoLists vjp(rust::Box<Closure> f, Handles primals, Handles cotangents) {
@@ -182,7 +228,9 @@ rust::Vec<Handle> custom_function(rust::Box<Closure> f, rust::Box<Rules> rules, 
 }
 
 Compiled::Compiled(rust::Box<Closure> f, std::uint64_t id, bool shapeless)
-    : id_(id), function_(mx::detail::compile(function_of(std::move(f)), id, shapeless)) {}
+    : id_(id),
+      function_(mx::detail::compile(
+          shapeless ? shapeless_function_of(std::move(f)) : function_of(std::move(f)), id, shapeless)) {}
 
 Compiled::~Compiled() {
   try {

@@ -180,7 +180,7 @@ pub fn grad(body: &Body<'_>, argnums: &[i32], inputs: &[Array]) -> Outcome<Vec<A
 /// # Errors
 /// The closure's failure; what MLX throws for axes that do not fit.
 pub fn vmap(body: &Body<'_>, in_axes: &[i32], out_axes: &[i32], inputs: &[Array]) -> Outcome<Vec<Array>> {
-    borrowed(body, |f| call("vmap", || trace::enter(|| ffi::vmap(f, in_axes, out_axes, inputs))))
+    borrowed(body, |f| call("vmap", || trace::enter_map(|| ffi::vmap(f, in_axes, out_axes, inputs))))
 }
 
 /// The function's values, with its insides computed again for the gradient instead of kept.

@@ -209,6 +209,45 @@ fn a_shapeless_reshape_has_the_right_shape_or_is_an_error() {
     }
 }
 
+/// MLX runs reductions over one element in a shapeless trace, and crashes.
+#[test]
+fn a_shapeless_reduction_over_an_axis_of_one_or_more_elements_is_right() {
+    let f = transforms::compile_shapeless(|x| {
+        let deviation = ops::subtract(&x[0], &ops::mean_axis(&x[0], -1, true)?)?;
+        Ok(vec![
+            ops::softmax(&deviation, 0, true)?,
+            ops::max_axes(&x[0], &[0, 1], false)?,
+            ops::any_axis(&x[0], 0, false)?,
+        ])
+    })
+    .unwrap();
+    for shape in [(2, 3), (4, 1), (1, 1), (1, 5), (3, 1), (2, 3), (4, 5)] {
+        let x = ops::reshape(
+            &ops::arange(1.0, f64::from(1 + shape.0 * shape.1), 1.0, oxmlx::Dtype::Float32).unwrap(),
+            shape,
+        )
+        .unwrap();
+        let outputs = f.call(&[x]).unwrap();
+        assert_eq!(outputs[1].item::<f32>().unwrap(), (shape.0 * shape.1) as f32);
+        assert_eq!(outputs[2].to_vec::<bool>().unwrap(), vec![true; shape.1 as usize]);
+        let sums = ops::sum_axis(&outputs[0], 0, false).unwrap();
+        assert!(sums.all_close(&Array::ones::<f32>(shape.1).unwrap()).unwrap());
+    }
+}
+
+/// MLX writes an update without the mapped axis to the first place only.
+#[test]
+fn a_mapped_write_of_one_update_reaches_every_slice() {
+    let update = Array::vector(&[7.0f32, 8.0]).unwrap();
+    let f = transforms::vmap(
+        move |x: &[Array]| Ok(vec![ops::slice_update_add(&x[0], &update, &[1], &[3], &[1])?]),
+        &[Some(0)],
+        &[Some(0)],
+    );
+    let written = f(&[Array::ones::<f32>((2, 3)).unwrap()]).unwrap().swap_remove(0);
+    assert_eq!(written.to_vec::<f32>().unwrap(), [1.0, 8.0, 9.0, 1.0, 8.0, 9.0]);
+}
+
 /// Row A34.
 #[test]
 fn evaluating_inside_a_closure_leaves_the_gradient_as_it_was() {

@@ -40,9 +40,15 @@ pub fn matmul(a: &Array, b: &Array) -> Result<Array> {
 /// As [`matmul`].
 ///
 /// # Source
-/// C++ `mlx::core::addmm` (`mlx/ops.h`).
+/// C++ `mlx::core::addmm` (`mlx/ops.h`); differs: its forward derivative leaves `alpha` and `beta` out there.
 pub fn addmm(c: &Array, a: &Array, b: &Array, alpha: f32, beta: f32) -> Result<Array> {
-    Ok(raw::addmm(&c.0, &a.0, &b.0, alpha, beta)?.into())
+    let fused: Array = raw::addmm(&c.0, &a.0, &b.0, alpha, beta)?.into();
+    if (alpha, beta) == (1.0, 1.0) || !oxmlx_sys::trace::is_tracing() {
+        return Ok(fused);
+    }
+    // The derivative may be wanted: of the parts it is right.
+    let scaled = |x: &Array, by: f32| super::multiply(x, &super::astype(&Array::scalar(by)?, fused.dtype())?);
+    super::add(&scaled(&matmul(a, b)?, alpha)?, &scaled(c, beta)?)
 }
 
 binary! {

@@ -145,6 +145,12 @@ fn scatter_indices(
     Ok((inside, axes))
 }
 
+/// The update with the axes that the source is mapped over: MLX writes one that has none of them to the first place only.
+fn one_for_each(source: &Array, update: &Array, start: &[i32], stop: &[i32], strides: &[i32]) -> Result<Array> {
+    let part = raw::slice(&source.0, start, stop, strides)?.into();
+    super::where_(&Array::scalar(true)?, &super::astype(update, source.dtype())?, &part)
+}
+
 /// Declares the writes to a range.
 macro_rules! slice_updates {
     ($($(#[$doc:meta])* $name:ident => $output:literal);+ $(;)?) => {$(
@@ -167,6 +173,11 @@ macro_rules! slice_updates {
         #[doc = concat!("C++ `mlx::core::", stringify!($name), "` (`mlx/ops.h`).")]
         pub fn $name(source: &Array, update: &Array, start: &[i32], stop: &[i32], strides: &[i32]) -> Result<Array> {
             let strides = check_bounds(source, start, stop, strides, stringify!($name))?;
+            let written = raw::$name(&source.0, &update.0, start, stop, &strides)?.into();
+            if !oxmlx_sys::trace::is_mapping() {
+                return Ok(written);
+            }
+            let update = one_for_each(source, update, start, stop, &strides)?;
             Ok(raw::$name(&source.0, &update.0, start, stop, &strides)?.into())
         }
     )+};

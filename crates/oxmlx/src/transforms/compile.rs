@@ -13,9 +13,11 @@ use crate::random::implicit;
 use crate::{Array, Dtype, Error, ErrorKind, Result};
 
 /// A compiled function. Any thread may call it; each traces it once for every combination of input shapes and dtypes.
-pub struct Compiled {
-    function: sys::Compiled,
-    shapeless: Option<Shapeless>,
+pub struct Compiled(Form);
+
+enum Form {
+    ByShape(sys::Compiled),
+    Shapeless(Shapeless),
 }
 
 /// Compiles a function of arrays.
@@ -41,7 +43,7 @@ pub fn compile<F>(f: F) -> Result<Compiled>
 where
     F: Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync + 'static,
 {
-    new(f, false)
+    Ok(Compiled(Form::ByShape(sys::compile(transforms::closure(move |x| forward(&f, x)), false)?)))
 }
 
 /// Compiles a function whose trace fits inputs of other shapes with as many dimensions.
@@ -49,7 +51,7 @@ where
 /// Shapes that the closure reads are those of the first call: what it computes from them as numbers stays, and MLX gives wrong shapes
 /// for others. So when a dimension differs from the first call's for the first time, the closure runs once more to compare: a
 /// function whose result has another shape then is an error. Operations whose shape MLX can't follow are errors at the first
-/// call.
+/// call. Dimensions of 0 and of 1 have traces of their own: MLX builds other nodes for them.
 ///
 /// ```
 /// use oxmlx::{Array, ops, transforms};
@@ -69,17 +71,11 @@ pub fn compile_shapeless<F>(f: F) -> Result<Compiled>
 where
     F: Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync + 'static,
 {
-    new(f, true)
-}
-
-fn new<F>(f: F, shapeless: bool) -> Result<Compiled>
-where
-    F: Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync + 'static,
-{
-    let f = Arc::new(f);
-    let traced = Arc::clone(&f);
-    let function = sys::compile(transforms::closure(move |x| forward(&*traced, x)), shapeless)?;
-    Ok(Compiled { function, shapeless: shapeless.then(|| Shapeless { closure: f, seen: Mutex::default() }) })
+    Ok(Compiled(Form::Shapeless(Shapeless {
+        closure: Arc::new(f),
+        functions: Mutex::default(),
+        seen: Mutex::default(),
+    })))
 }
 
 impl Compiled {
@@ -89,16 +85,29 @@ impl Compiled {
     /// The closure's own error, while it is traced; [`ErrorKind::InvalidArgument`] for a shapeless function that can't be;
     /// [`ErrorKind::Shape`] for one whose trace gives another shape than the closure.
     pub fn call(&self, inputs: &[Array]) -> Result<Vec<Array>> {
-        let outputs = run(|| self.function.call(Array::raw(inputs))).map(Array::wrap_all)?;
-        if let Some(shapeless) = &self.shapeless {
-            shapeless.check(inputs, &outputs)?;
+        let call = |function: &sys::Compiled| run(|| function.call(Array::raw(inputs))).map(Array::wrap_all);
+        match &self.0 {
+            Form::ByShape(function) => call(function),
+            Form::Shapeless(shapeless) => {
+                let kinds: Kinds = inputs.iter().map(kind).collect();
+                let outputs = call(&*shapeless.function(&kinds)?)?;
+                shapeless.check(kinds, inputs, &outputs)?;
+                Ok(outputs)
+            }
         }
-        Ok(outputs)
     }
 }
 
-/// A trace belongs to a thread, to dtypes and numbers of dimensions, and to the time since the caches were last cleared.
-type TraceOf = (ThreadId, u64, Vec<(Dtype, usize)>);
+/// Dtype, and of each dimension whether it is 0, 1 or longer: MLX leaves out reductions over one element, and a trace with one must
+/// not be run on what it leaves it out for.
+type Kinds = Vec<(Dtype, Vec<i32>)>;
+
+fn kind(x: &Array) -> (Dtype, Vec<i32>) {
+    (x.dtype(), x.shape().iter().map(|&n| n.min(2)).collect())
+}
+
+/// A trace belongs to a thread, to kinds of inputs, and to the time since the caches were last cleared.
+type TraceOf = (ThreadId, u64, Kinds);
 
 /// What is known of a shapeless trace: the shapes that it was made for, and which dimensions were others in a call since.
 struct Known {
@@ -110,13 +119,29 @@ type Function = dyn Fn(&[Array]) -> Result<Vec<Array>> + Send + Sync;
 
 struct Shapeless {
     closure: Arc<Function>,
+    functions: Mutex<HashMap<Kinds, Arc<sys::Compiled>>>,
     seen: Mutex<HashMap<TraceOf, Known>>,
 }
 
 impl Shapeless {
+    /// The function for inputs of these kinds.
+    fn function(&self, kinds: &Kinds) -> Result<Arc<sys::Compiled>> {
+        let known = |functions: &HashMap<Kinds, Arc<sys::Compiled>>| functions.get(kinds).map(Arc::clone);
+        if let Some(function) = known(&self.functions.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(function);
+        }
+        // MLX is entered, and a function that came too late dropped, while the table is free: a closure that runs under MLX's lock
+        // may call this function too.
+        let closure = Arc::clone(&self.closure);
+        let made = Arc::new(sys::compile(transforms::closure(move |x| forward(&*closure, x)), true)?);
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let function = Arc::clone(functions.entry(kinds.clone()).or_insert_with(|| Arc::clone(&made)));
+        drop(functions);
+        Ok(function)
+    }
+
     /// Compares the outputs with the closure's own when a dimension differs from the trace's for the first time.
-    fn check(&self, inputs: &[Array], outputs: &[Array]) -> Result<()> {
-        let kinds = inputs.iter().map(|x| (x.dtype(), x.ndim())).collect();
+    fn check(&self, kinds: Kinds, inputs: &[Array], outputs: &[Array]) -> Result<()> {
         let trace = (std::thread::current().id(), CLEARED.load(Ordering::Relaxed), kinds);
         let is_new = {
             let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -17,3 +17,8 @@ mod shape;
 mod table;
 
 mod complete;
+mod exported;
+mod properties;
+
+#[path = "../support/python.rs"]
+mod python;
