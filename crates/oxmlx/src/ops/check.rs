@@ -31,6 +31,18 @@ pub(crate) fn axes(a: &Array, axes: &[i32], op: &'static str) -> Result<()> {
     Ok(())
 }
 
+/// Axes of the result that has these new ones, where it can have them.
+pub(crate) fn new_axes(a: &Array, axes: &[i32], op: &'static str) -> Result<()> {
+    let ndim = (a.ndim() + axes.len()) as i64;
+    match axes.iter().find(|&&axis| !(-ndim..ndim).contains(&i64::from(axis))) {
+        None => Ok(()),
+        Some(axis) => {
+            let text = format!("axis {axis} is outside the {ndim} dimensions that shape {:?} would have", a.shape());
+            Err(Error::new(ErrorKind::Axis, op, text).with_shape(a.shape()))
+        }
+    }
+}
+
 /// Indices are integers.
 pub(crate) fn integer(indices: &Array, op: &'static str) -> Result<()> {
     if indices.dtype().is_integer() {

@@ -41,7 +41,8 @@ pub fn concatenate(arrays: &[Array], axis: i32) -> Result<Array> {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArgument`] for no arrays, shapes that differ or an axis outside the dimensions of the result.
+/// [`ErrorKind::InvalidArgument`] for no arrays or shapes that differ; [`ErrorKind::Axis`] for an axis outside
+/// the dimensions of the result.
 ///
 /// # Source
 /// C++ `mlx::core::stack` (`mlx/ops.h`).
@@ -49,6 +50,7 @@ pub fn stack(arrays: &[Array], axis: i32) -> Result<Array> {
     if arrays.is_empty() {
         return Err(Error::new(ErrorKind::InvalidArgument, "stack", "there is no array to stack"));
     }
+    check::new_axes(&arrays[0], &[axis], "stack")?;
     Ok(raw::stack(Array::raw(arrays), axis)?.into())
 }
 

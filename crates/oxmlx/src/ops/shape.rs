@@ -101,11 +101,12 @@ pub fn unflatten<'s>(a: &Array, axis: i32, shape: impl IntoShape<'s>) -> Result<
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArgument`] when `axes` is no permutation of the dimensions.
+/// [`ErrorKind::Axis`] for an axis outside the dimensions or named twice; [`ErrorKind::InvalidArgument`] when one is missing.
 ///
 /// # Source
 /// C++ `mlx::core::transpose` (`mlx/ops.h`).
 pub fn transpose(a: &Array, axes: &[i32]) -> Result<Array> {
+    check::axes(a, axes, "transpose")?;
     Ok(raw::transpose_axes(&a.0, axes)?.into())
 }
 
@@ -195,11 +196,12 @@ pub fn moveaxis(a: &Array, source: i32, destination: i32) -> Result<Array> {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArgument`] for an axis outside the dimensions of the result.
+/// [`ErrorKind::Axis`] for an axis outside the dimensions of the result.
 ///
 /// # Source
 /// C++ `mlx::core::expand_dims` (`mlx/ops.h`).
 pub fn expand_dims(a: &Array, axis: i32) -> Result<Array> {
+    check::new_axes(a, &[axis], "expand_dims")?;
     Ok(raw::expand_dims_axis(&a.0, axis)?.into())
 }
 
@@ -212,11 +214,12 @@ pub fn expand_dims(a: &Array, axis: i32) -> Result<Array> {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArgument`] for an axis outside the dimensions of the result or named twice.
+/// [`ErrorKind::Axis`] for an axis outside the dimensions of the result; [`ErrorKind::InvalidArgument`] for one named twice.
 ///
 /// # Source
 /// C++ `mlx::core::expand_dims` (`mlx/ops.h`).
 pub fn expand_dims_axes(a: &Array, axes: &[i32]) -> Result<Array> {
+    check::new_axes(a, axes, "expand_dims")?;
     Ok(raw::expand_dims_axes(&a.0, axes)?.into())
 }
 

@@ -181,6 +181,13 @@ pub fn hadamard_transform(a: &Array, scale: Option<f32>) -> Result<Array> {
         let text = format!("shape {:?} has no last axis to transform", a.shape());
         return Err(Error::new(ErrorKind::Shape, "hadamard_transform", text).with_shape(a.shape()));
     }
+    // MLX says so when the node is evaluated, where it would hit what else is evaluated.
+    let n = a.dim(-1).unwrap_or(0);
+    let (odd, twos) = (n >> n.trailing_zeros(), n.trailing_zeros());
+    if odd != 1 && (!matches!(odd, 3 | 5 | 7) || twos < 2) {
+        let text = format!("an axis of {n}: it must be a power of two times 1, 12, 20 or 28");
+        return Err(Error::new(ErrorKind::InvalidArgument, "hadamard_transform", text).with_shape(a.shape()));
+    }
     Ok(raw::hadamard_transform(&a.0, scale)?.into())
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::fixture;
 
-const FAMILIES: [&str; 12] = [
+pub(crate) const FAMILIES: [&str; 12] = [
     "construct",
     "conv",
     "elementwise",

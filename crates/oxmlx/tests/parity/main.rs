@@ -17,6 +17,7 @@ mod shape;
 mod table;
 
 mod complete;
+mod errors;
 mod exported;
 mod properties;
 
