@@ -24,6 +24,7 @@ mod attend;
 mod buffer;
 mod chunked;
 mod contract;
+mod decode;
 mod kv;
 mod mask;
 mod paged;

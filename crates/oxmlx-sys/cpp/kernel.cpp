@@ -38,6 +38,15 @@ std::vector<mx::Shape> unflatten(const Flat& flat) {
   return shapes;
 }
 
+// Whether an input of a node with this many outputs is held by the node alone, and its memory by the input alone. Each output holds the
+// node's inputs, so that MLX's own `is_donatable` says no for every node with several. The count is the handle's, which is one shared
+// pointer (array_handle.h).
+bool only_held_by(const mx::array& in, std::size_t outputs) {
+  const auto& handle = reinterpret_cast<const std::shared_ptr<void>&>(in);
+  const auto& data = in.data_shared_ptr();
+  return handle.use_count() == static_cast<long>(outputs) && data && data.use_count() == 1 && data->is_owned();
+}
+
 class RustKernel : public mx::Primitive {
  public:
   RustKernel(mx::Stream stream, std::shared_ptr<rust::Box<Node>> node)
@@ -54,7 +63,7 @@ class RustKernel : public mx::Primitive {
     outs.reserve(outputs.size());
     rust::Vec<bool> reused;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      reused.push_back(place(inputs, outputs[i], (*node_)->in_place_of(i)));
+      reused.push_back(place(inputs, outputs[i], (*node_)->in_place_of(i), outputs.size()));
       outs.push_back(mx::array::unsafe_weak_copy(outputs[i]));
     }
     auto& encoder = mx::cpu::get_command_encoder(stream());
@@ -138,10 +147,10 @@ class RustKernel : public mx::Primitive {
   }
 
   // Gives an output its memory: the named input's own when nobody else needs it, else a fresh buffer.
-  static bool place(const std::vector<mx::array>& inputs, mx::array& out, std::int32_t in_place_of) {
+  static bool place(const std::vector<mx::array>& inputs, mx::array& out, std::int32_t in_place_of, std::size_t count) {
     if (in_place_of >= 0) {
       const auto& in = inputs.at(in_place_of);
-      if (in.is_donatable() && in.flags().row_contiguous && in.nbytes() == out.nbytes() && in.offset() == 0) {
+      if (only_held_by(in, count) && in.flags().row_contiguous && in.nbytes() == out.nbytes() && in.offset() == 0) {
         out.copy_shared_buffer(in, out.strides(), out.flags(), out.size());
         return true;
       }

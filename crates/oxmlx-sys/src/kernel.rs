@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::array::Status;
 use crate::call::call;
 use crate::closure::{BoxError, Closure, FailureSlot};
 use crate::evaluation::Guilt;
@@ -89,6 +90,33 @@ impl<'a> Input<'a> {
         // that shape and strides reach lies in the buffer; nobody writes into a buffer that a pending node reads, but for the
         // output that took it over, and then `taken` is set.
         unsafe { std::slice::from_raw_parts(data, span) }
+    }
+}
+
+/// An evaluated array that bodies read without its being an input of their node.
+///
+/// Its handle keeps the buffer, and a buffer with a second handle is never taken over or written to.
+pub struct Constant(Array);
+
+impl Constant {
+    /// Holds an array; `None` unless it is available and lies in row-major order without gaps.
+    ///
+    /// # Errors
+    /// The error of the kernel that failed to compute the array.
+    pub fn new(array: Array) -> Result<Option<Self>> {
+        let _guard = lock::enter()?;
+        let fits = array.status()? == Status::Available && array.row_contiguous()?;
+        Ok(fits.then_some(Self(array)))
+    }
+
+    /// The array.
+    pub fn array(&self) -> &Array {
+        &self.0
+    }
+
+    /// What a body sees of it. Takes no lock: shape, layout and address of an available array do not change any more.
+    pub fn input(&self) -> Input<'_> {
+        Input { array: &self.0, taken: false }
     }
 }
 

@@ -20,7 +20,7 @@ use oxmlx_kernels::{Floats, FloatsMut};
 use oxmlx_sys::{runtime, trace};
 
 pub(crate) use attention::attention;
-pub(crate) use fused::{attention_rows, cached_attention, gated_mlp, matmul_add, norm_matmuls};
+pub(crate) use fused::{Prepared, attention_rows, cached_attention, decoder, gated_mlp, matmul_add, norm_matmuls};
 pub(crate) use norm::rms_norm;
 pub(crate) use quantized::quantized_matmul;
 pub(crate) use rope::rope;

@@ -86,7 +86,12 @@ pub(crate) struct RopeSettings {
     pub(crate) scale: f32,
 }
 
-impl Rope<'_> {
+impl<'a> Rope<'a> {
+    pub(crate) fn from_settings(settings: RopeSettings, freqs: Option<&'a Array>) -> Self {
+        let RopeSettings { dims, traditional, base, scale } = settings;
+        Self { dims, traditional, base, scale, freqs }
+    }
+
     fn check(&self, x: &Array) -> Result<()> {
         let last = x.dim(-1).unwrap_or(0);
         if self.dims < 2 || self.dims % 2 != 0 || self.dims > last {
@@ -101,7 +106,7 @@ impl Rope<'_> {
         RopeSettings { dims, traditional, base, scale }
     }
 
-    pub(crate) fn freqs(&self) -> Option<&Array> {
+    pub(crate) fn freqs(&self) -> Option<&'a Array> {
         self.freqs
     }
 }

@@ -6,6 +6,7 @@
 
 mod attention_rows;
 mod cached_attention;
+mod decoder;
 mod gated_mlp;
 mod matmul_add;
 mod norm_matmuls;
@@ -14,6 +15,8 @@ pub(crate) use attention_rows::mlx_attention_rows;
 pub use attention_rows::{AttendedRows, attention_rows};
 pub(crate) use cached_attention::mlx_cached_attention;
 pub use cached_attention::{Attended, CachedAttention, KvBuffers, cached_attention};
+pub use decoder::{Decoded, Decoder, DecoderLayer};
+pub(crate) use decoder::{OwnedLayer, layer_by_layer};
 pub use gated_mlp::gated_mlp;
 pub(crate) use gated_mlp::mlx_gated_mlp;
 pub use matmul_add::matmul_add;
@@ -58,6 +61,29 @@ impl Matrix<'_> {
         match self {
             Self::Plain(weight) => weight.dtype(),
             Self::Affine(quantized) => quantized.scales.dtype(),
+        }
+    }
+}
+
+/// A matrix that holds its arrays.
+#[derive(Clone, Debug)]
+pub(crate) enum OwnedMatrix {
+    Plain(Array),
+    Affine(Quantized),
+}
+
+impl OwnedMatrix {
+    pub(crate) fn new(matrix: Matrix<'_>) -> Self {
+        match matrix {
+            Matrix::Plain(weight) => Self::Plain(weight.clone()),
+            Matrix::Affine(quantized) => Self::Affine(quantized.clone()),
+        }
+    }
+
+    pub(crate) fn matrix(&self) -> Matrix<'_> {
+        match self {
+            Self::Plain(weight) => Matrix::Plain(weight),
+            Self::Affine(quantized) => Matrix::Affine(quantized),
         }
     }
 }

@@ -24,6 +24,7 @@
 //! # Ok::<(), oxmlx::Error>(())
 //! ```
 
+mod constant;
 mod memory;
 
 use std::error::Error as StdError;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 use oxmlx_sys::closure::Closure;
 use oxmlx_sys::kernel as sys;
 
+pub use self::constant::Constant;
 pub use self::memory::{Input, Output};
 use crate::{Array, Dtype, Error, ErrorKind, Result};
 

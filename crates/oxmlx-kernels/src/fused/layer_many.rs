@@ -7,9 +7,9 @@ use crate::fused::layer::{Planes, Task};
 use crate::fused::{GatedMlp, Product, gated_mlp, products};
 use crate::level::Level;
 use crate::matrix::{MatMut, MatRef, View4};
+use crate::ops::Narrow;
 use crate::ops::rope;
 use crate::pool::Pool;
-use crate::quant::Narrow;
 use crate::raw::Tiles;
 use crate::scratch;
 

@@ -13,7 +13,7 @@ use crate::simd::{BLOCK, Simd};
 pub(crate) const MAX_ROWS: usize = 8;
 
 /// How far ahead of their use weights are asked for, in bytes.
-const AHEAD: usize = 4096;
+const AHEAD: usize = 8192;
 
 /// Rows of activations as the unpacked weights want them: f32, in the order of a block, padded with zeros to 1, 2, 4 or 8.
 #[derive(Clone, Copy)]

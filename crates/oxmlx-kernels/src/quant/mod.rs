@@ -13,7 +13,6 @@ use crate::simd::{BLOCK, Simd, e4m3, e8m0, format};
 pub use gather::{Gather, gather_qmm};
 pub(crate) use matvec::{MAX_ROWS, Prepared, product_rows, reorder};
 pub use plain::qmm_plain;
-pub(crate) use qmm::Narrow;
 pub use qmm::qmm;
 
 /// Shape and packing of an affine quantized matrix: `w = scale * q + bias`.

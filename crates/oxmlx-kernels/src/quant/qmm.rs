@@ -1,16 +1,16 @@
 //! `x @ W^T` with a quantized `W`, for any number of rows.
 
-use crate::dtype::{Float, each_float, narrow};
+use crate::dtype::{Float, each_float};
 use crate::error::{Check, ShapeError};
 use crate::gemm::{Factors, Rows, Target, packed};
-use crate::level::{Level, Work};
+use crate::level::Level;
 use crate::matrix::{MatMut, MatRef};
+use crate::ops::Narrow;
 use crate::pool::Pool;
 use crate::quant::matvec::MAX_ROWS;
 use crate::quant::{Prepared, QuantMatrix, product_rows};
 use crate::raw::Tiles;
 use crate::scratch;
-use crate::simd::Simd;
 
 /// Up to here rows of `x` are multiplied 8 at a time.
 const FEW: usize = 24;
@@ -69,19 +69,4 @@ fn few_rows<T: Float>(level: Level, x: &MatRef<'_>, first: usize, w: &QuantMatri
             }
         });
     });
-}
-
-/// Stores f32 results in the output's type.
-pub(crate) struct Narrow<'a, T> {
-    pub(crate) from: &'a [f32],
-    pub(crate) to: &'a mut [T],
-}
-
-impl<T: Float> Work for Narrow<'_, T> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        narrow(s, self.from, self.to);
-    }
 }

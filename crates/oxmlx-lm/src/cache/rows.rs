@@ -116,6 +116,14 @@ impl Cache for RowsCache {
         self.rows.len()
     }
 
+    /// The only row of a batch of one.
+    fn as_plain_mut(&mut self) -> Option<&mut KvCache> {
+        match &mut self.rows[..] {
+            [row] => row.as_plain_mut(),
+            _ => None,
+        }
+    }
+
     fn as_rows_mut(&mut self) -> Option<&mut RowsCache> {
         Some(self)
     }

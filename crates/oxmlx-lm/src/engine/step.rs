@@ -1,6 +1,6 @@
 //! Steps: one token of each row, submitted and read.
 
-use oxmlx::{Array, ops};
+use oxmlx::{Array, Device, ops};
 
 use super::choose::{FAILED, choose};
 use super::sequence::{Row, State};
@@ -53,9 +53,16 @@ pub(super) struct Flight {
     ids: Vec<Option<SequenceId>>,
     /// `[rows]` uint32.
     tokens: Array,
+    /// Whether the computation was handed over.
+    started: bool,
 }
 
 impl Flight {
+    /// Hands the computation over. What goes wrong is told to who reads the tokens.
+    fn start(&mut self) {
+        self.started = self.started || oxmlx::async_eval(std::slice::from_ref(&self.tokens)).is_ok();
+    }
+
     /// Lets a row go: nobody reads its token.
     pub(super) fn forget(&mut self, id: SequenceId) {
         self.ids.iter_mut().filter(|other| **other == Some(id)).for_each(|other| *other = None);
@@ -164,7 +171,11 @@ impl<M: LanguageModel> Engine<M> {
             }
         }
         let Some(flight) = self.flights.pop_front() else { return Ok(outcomes) };
-        match flight.tokens.to_vec::<u32>() {
+        let read = flight.tokens.to_vec::<u32>();
+        if let Some(next) = self.flights.front_mut() {
+            next.start();
+        }
+        match read {
             Ok(tokens) => {
                 for (id, token) in flight.ids.into_iter().zip(tokens) {
                     if let Some(id) = id {
@@ -230,13 +241,15 @@ impl<M: LanguageModel> Engine<M> {
         for &id in ids {
             samplers.push(self.row(id)?.sampler.clone());
         }
-        let submitted = choose(&samplers, &logits).and_then(|tokens| {
-            oxmlx::async_eval(std::slice::from_ref(&tokens))?;
-            Ok(tokens)
-        });
-        match submitted {
+        match choose(&samplers, &logits) {
             Ok(tokens) => {
-                self.flights.push_back(Flight { ids: ids.iter().copied().map(Some).collect(), tokens });
+                let mut flight = Flight { ids: ids.iter().copied().map(Some).collect(), tokens, started: false };
+                // On the CPU the graph is built ahead and no more: caches are written in place once nothing that runs reads them, and
+                // the host's part of a step is short beside a copy of the caches.
+                if self.flights.is_empty() || Device::current()? == Device::Gpu {
+                    flight.start();
+                }
+                self.flights.push_back(flight);
                 Ok(())
             }
             Err(error) => {

@@ -1,8 +1,9 @@
 //! Grouped-query self-attention with rotary positions, with its norm, and with the residual around it where that comes next.
 
-use oxmlx::Array;
-use oxmlx::fused::{self, CachedAttention};
+use oxmlx::fused::{self, CachedAttention, DecoderLayer};
+use oxmlx::{Array, fast};
 
+use super::mlp::Mlp;
 use crate::cache::Cache;
 use crate::layers::{Linear, Loader, RmsNorm, Rope};
 use crate::{LlamaConfig, Result};
@@ -88,15 +89,42 @@ impl Attention {
             q = self.head_norm(query, &q)?;
             k = self.head_norm(key, &k)?;
         }
-        let how = CachedAttention {
+        cache.attend([&q, &k, &v], self.how(&self.rope.rope()))
+    }
+
+    fn how<'a>(&self, rope: &'a fast::Rope<'a>) -> CachedAttention<'a> {
+        CachedAttention {
             heads: self.heads,
             kv_heads: self.kv_heads,
             head_dim: self.head_dim,
             scale: self.scale,
-            rope: &self.rope.rope(),
+            rope,
             window: self.window,
-        };
-        cache.attend([&q, &k, &v], how)
+        }
+    }
+
+    /// The layer that this makes with a feed-forward part, for a decoder in one; `None` when there are parts that it does not have: biases,
+    /// norms of heads.
+    pub(super) fn fuse<'a>(&'a self, mlp: &'a Mlp, rope: &'a fast::Rope<'a>) -> Option<DecoderLayer<'a>> {
+        if self.head_norms.is_some() {
+            return None;
+        }
+        let [gate, up, down] = mlp.matrices()?;
+        Some(DecoderLayer {
+            attention_norm: self.norm.norm(),
+            qkv: [self.q.matrix()?, self.k.matrix()?, self.v.matrix()?],
+            attention: self.how(rope),
+            o: self.o.matrix()?,
+            mlp_norm: mlp.norm().norm(),
+            gate,
+            up,
+            down,
+        })
+    }
+
+    /// The rotation of queries and keys.
+    pub(super) fn rope(&self) -> fast::Rope<'_> {
+        self.rope.rope()
     }
 
     /// The norm over each head's part of the last axis.

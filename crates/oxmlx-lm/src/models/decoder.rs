@@ -1,8 +1,8 @@
 //! What all architectures share: tokens to vectors, a pile of layers, a norm, and the vectors to scores.
 
-use oxmlx::{Array, Dtype, ops};
+use oxmlx::{Array, Dtype, fused, ops};
 
-use crate::cache::Cache;
+use crate::cache::{Cache, KvCache};
 use crate::language_model::{LanguageModel, LayerCache, Logits};
 use crate::layers::{Embedding, Linear, Loader, RmsNorm};
 use crate::{LlamaConfig, ModelFiles, Result};
@@ -17,6 +17,14 @@ pub(super) trait Block: Sized + Send + Sync {
 
     /// How many of the last tokens it attends to; `None` for all.
     fn window(&self) -> Option<usize>;
+
+    /// All layers in one; `None` for an architecture that has parts which such a decoder has not.
+    ///
+    /// # Errors
+    /// What evaluating the weights reports.
+    fn fuse(_layers: &[Self]) -> Result<Option<fused::Decoder>> {
+        Ok(None)
+    }
 
     /// What the embedding's vectors are multiplied by; `None` for nothing.
     fn embedding_scale(_config: &LlamaConfig) -> Option<f32> {
@@ -34,6 +42,8 @@ pub(super) struct Decoder<B> {
     embedding: Embedding,
     scale: Option<f32>,
     layers: Vec<B>,
+    /// All layers in one, if they can be, for plain caches.
+    fused: Option<fused::Decoder>,
     norm: RmsNorm,
     /// None when the embedding is the head.
     head: Option<Linear>,
@@ -49,11 +59,12 @@ impl<B: Block> Decoder<B> {
         let (vocab, hidden) = (config.vocab_size, config.hidden_size);
         let embedding = loader.embedding("model.embed_tokens", vocab, hidden)?;
         let layers = (0..config.layers).map(|i| B::load(&mut loader, config, i)).collect::<Result<Vec<_>>>()?;
+        let fused = B::fuse(&layers)?;
         let norm = B::norm(&mut loader, "model.norm", config)?;
         let head = if files.ties_embeddings() { None } else { Some(loader.linear("lm_head", vocab, hidden)?) };
         let (max_context, eos_ids) = (config.max_context, config.eos_ids.clone());
         let scale = B::embedding_scale(config);
-        Ok(Self { embedding, scale, layers, norm, head, vocab_size: vocab, max_context, eos_ids })
+        Ok(Self { embedding, scale, layers, fused, norm, head, vocab_size: vocab, max_context, eos_ids })
     }
 }
 
@@ -63,8 +74,13 @@ impl<B: Block> LanguageModel for Decoder<B> {
         if let Some(scale) = self.scale {
             x = (x * scale)?;
         }
-        for (layer, cache) in self.layers.iter().zip(caches) {
-            x = layer.forward(&x, cache.as_mut())?;
+        match (&self.fused, KvCache::all_plain(caches)) {
+            (Some(fused), Some(mut caches)) => x = KvCache::decode(&mut caches, fused, &x)?,
+            _ => {
+                for (layer, cache) in self.layers.iter().zip(caches) {
+                    x = layer.forward(&x, cache.as_mut())?;
+                }
+            }
         }
         if logits == Logits::Last {
             let &[batch, length, width] = x.shape() else { unreachable!("hidden states have three dimensions") };

@@ -3,7 +3,7 @@
 //! # Source
 //! Touvron et al., Llama 2, 2023; Jiang et al., Mistral 7B, 2023; mlx-lm's `models/llama.py` for the order of operations.
 
-use oxmlx::Array;
+use oxmlx::{Array, fused};
 
 use super::attention::{Attention, head_scale};
 use super::decoder::Block;
@@ -35,5 +35,14 @@ impl Block for Layer {
 
     fn window(&self) -> Option<usize> {
         self.attention.window()
+    }
+
+    fn fuse(layers: &[Self]) -> Result<Option<fused::Decoder>> {
+        let ropes: Vec<_> = layers.iter().map(|layer| layer.attention.rope()).collect();
+        let parts = layers.iter().zip(&ropes).map(|(layer, rope)| layer.attention.fuse(&layer.mlp, rope));
+        match parts.collect::<Option<Vec<_>>>() {
+            Some(parts) => Ok(Some(fused::Decoder::new(&parts)?)),
+            None => Ok(None),
+        }
     }
 }

@@ -6,10 +6,10 @@ use crate::layers::{Linear, Loader, RmsNorm};
 use crate::{LlamaConfig, Result};
 
 pub(super) struct Mlp {
-    norm: RmsNorm,
-    gate: Linear,
-    up: Linear,
-    down: Linear,
+    pub(super) norm: RmsNorm,
+    pub(super) gate: Linear,
+    pub(super) up: Linear,
+    pub(super) down: Linear,
 }
 
 impl Mlp {
@@ -23,8 +23,17 @@ impl Mlp {
         })
     }
 
+    /// Gate, up and down; `None` when one has a bias.
+    pub(super) fn matrices(&self) -> Option<[fused::Matrix<'_>; 3]> {
+        Some([self.gate.matrix()?, self.up.matrix()?, self.down.matrix()?])
+    }
+
+    pub(super) fn norm(&self) -> &RmsNorm {
+        &self.norm
+    }
+
     pub(super) fn forward(&self, x: &Array) -> Result<Array> {
-        if let (Some(gate), Some(up), Some(down)) = (self.gate.matrix(), self.up.matrix(), self.down.matrix()) {
+        if let Some([gate, up, down]) = self.matrices() {
             return Ok(fused::gated_mlp(x, self.norm.norm(), gate, up, down)?);
         }
         let n = self.norm.forward(x)?;

@@ -8,7 +8,7 @@ use oxmlx_kernels::quant::{AffineShape, QuantMatrix};
 
 use super::{Packed, readable};
 use crate::Array;
-use crate::fused::Matrix;
+use crate::fused::{Matrix, OwnedMatrix};
 use crate::kernel::{BoxError, Input};
 use crate::quantize::{Affine, Quantized};
 
@@ -56,7 +56,7 @@ impl Spec {
     }
 
     /// The matrices again, from the inputs of a node that they follow one another in, for a fallback.
-    pub(super) fn rebuild_all(specs: &[Self], mut inputs: &[Array]) -> Result<Vec<Owned>, BoxError> {
+    pub(super) fn rebuild_all(specs: &[Self], mut inputs: &[Array]) -> Result<Vec<OwnedMatrix>, BoxError> {
         let mut owned = Vec::with_capacity(specs.len());
         for spec in specs {
             let (parts, rest) = inputs.split_at_checked(spec.inputs()).ok_or("a matrix is missing")?;
@@ -66,29 +66,14 @@ impl Spec {
         Ok(owned)
     }
 
-    fn rebuild(self, inputs: &[Array]) -> Option<Owned> {
+    fn rebuild(self, inputs: &[Array]) -> Option<OwnedMatrix> {
         match (self.affine, inputs) {
-            (None, [weight]) => Some(Owned::Plain(weight.clone())),
+            (None, [weight]) => Some(OwnedMatrix::Plain(weight.clone())),
             (Some(affine), [weight, scales, biases]) => {
                 let (weight, scales, biases) = (weight.clone(), scales.clone(), biases.clone());
-                Some(Owned::Affine(Quantized::affine(weight, scales, biases, affine)))
+                Some(OwnedMatrix::Affine(Quantized::affine(weight, scales, biases, affine)))
             }
             _ => None,
-        }
-    }
-}
-
-/// A matrix that holds its arrays.
-pub(super) enum Owned {
-    Plain(Array),
-    Affine(Quantized),
-}
-
-impl Owned {
-    pub(super) fn matrix(&self) -> Matrix<'_> {
-        match self {
-            Self::Plain(weight) => Matrix::Plain(weight),
-            Self::Affine(quantized) => Matrix::Affine(quantized),
         }
     }
 }

@@ -52,12 +52,7 @@ pub(crate) fn cached_attention(
         .cpu(move |inputs, outputs| run(plan, inputs, outputs))
         .fallback(move |inputs| {
             let [q, k, v, keys, values, freqs @ ..] = inputs else { return Err("five inputs".into()) };
-            let RopeSettings { dims, traditional, base, scale } = plan.rope;
-            let rope = match freqs {
-                [freqs] => Rope::with_freqs(dims, freqs),
-                _ => Rope::new(dims, base.unwrap_or(1.0)),
-            };
-            let rope = rope.traditional(traditional).scale(scale);
+            let rope = Rope::from_settings(plan.rope, freqs.first());
             let how = CachedAttention {
                 heads: plan.heads as i32,
                 kv_heads: plan.kv_heads as i32,
@@ -161,7 +156,7 @@ fn turned(
 }
 
 /// Copies the live rows of a buffer that somebody else still holds.
-fn keep_live_rows(to: &mut Output<'_>, from: Input<'_>, len: usize) -> std::result::Result<(), BoxError> {
+pub(super) fn keep_live_rows(to: &mut Output<'_>, from: Input<'_>, len: usize) -> std::result::Result<(), BoxError> {
     let (capacity, width) = (to.shape()[2] as usize, to.shape()[3] as usize);
     let planes = to.shape()[0] as usize * to.shape()[1] as usize;
     let from = Packed::new(from)?;

@@ -1,0 +1,203 @@
+//! All layers of a Llama-like decoder.
+
+use std::sync::Arc;
+
+use super::{Attended, CachedAttention, KvBuffers, Matrix, Norm, OwnedMatrix};
+use super::{cached_attention, gated_mlp, matmul_add, norm_matmuls};
+use crate::fast::{Rope, RopeSettings};
+use crate::{Array, Dtype, Error, ErrorKind, Result, cpu};
+
+/// What a layer consists of: grouped-query attention over a cache and a gated feed-forward part, each behind a norm and beside a
+/// residual.
+#[derive(Clone, Copy, Debug)]
+pub struct DecoderLayer<'a> {
+    /// In front of attention.
+    pub attention_norm: Norm<'a>,
+    /// Queries, keys and values: `[heads * head_dim, hidden]` and twice `[kv_heads * head_dim, hidden]`.
+    pub qkv: [Matrix<'a>; 3],
+    /// How the layer attends.
+    pub attention: CachedAttention<'a>,
+    /// Out of attention: `[hidden, heads * head_dim]`.
+    pub o: Matrix<'a>,
+    /// In front of the feed-forward part.
+    pub mlp_norm: Norm<'a>,
+    /// `[inner, hidden]`.
+    pub gate: Matrix<'a>,
+    /// `[inner, hidden]`.
+    pub up: Matrix<'a>,
+    /// `[hidden, inner]`.
+    pub down: Matrix<'a>,
+}
+
+/// The layers of a decoder with their weights.
+///
+/// On the CPU all of them are one node of the graph, over our own kernels: no work goes into a graph between the layers, and the
+/// threads stay together from the first layer to the last. Elsewhere they are the other blocks of this module, layer by layer. The
+/// weights are evaluated when the decoder is made and are constants for transforms.
+///
+/// ```
+/// use oxmlx::Array;
+/// use oxmlx::fast::Rope;
+/// use oxmlx::fused::{CachedAttention, Decoder, DecoderLayer, KvBuffers, Matrix, Norm};
+/// let (ones, weight) = (Array::ones::<f32>(2)?, Array::zeros::<f32>((2, 2))?);
+/// let (norm, m, rope) = (Norm { weight: &ones, eps: 1e-5 }, Matrix::Plain(&weight), Rope::new(2, 10_000.0));
+/// let attention = CachedAttention { heads: 1, kv_heads: 1, head_dim: 2, scale: 1.0, rope: &rope, window: None };
+/// let layer = DecoderLayer { attention_norm: norm, qkv: [m; 3], attention, o: m, mlp_norm: norm, gate: m, up: m, down: m };
+/// let decoder = Decoder::new(&[layer])?;
+/// let empty = Array::zeros::<f32>((1, 1, 8, 2))?;
+/// let x = Array::from_slice(&[1.0f32, 2.0], (1, 1, 2))?;
+/// let decoded = decoder.forward(&x, vec![KvBuffers { keys: empty.clone(), values: empty, len: 0 }])?;
+/// assert_eq!(decoded.output.to_vec::<f32>()?, [1.0, 2.0]);
+/// assert_eq!(decoded.buffers[0].len, 1);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Decoder {
+    layers: Arc<[OwnedLayer]>,
+    /// None where our kernels do not apply.
+    prepared: Option<Arc<cpu::Prepared>>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Decoded {
+    /// Like the input.
+    pub output: Array,
+    /// The buffers of each layer with the new tokens, written in place where nobody else held them.
+    pub buffers: Vec<KvBuffers>,
+}
+
+impl Decoder {
+    /// Takes the layers' weights, first layer first; evaluates them.
+    ///
+    /// # Errors
+    /// What evaluation reports.
+    pub fn new(layers: &[DecoderLayer<'_>]) -> Result<Self> {
+        let layers: Arc<[OwnedLayer]> = layers.iter().map(OwnedLayer::new).collect();
+        let prepared = cpu::Prepared::new(&layers)?.map(Arc::new);
+        Ok(Self { layers, prepared })
+    }
+
+    /// The dtype of keys, values and output for an input of dtype `x`.
+    pub fn dtype(&self, x: Dtype) -> Dtype {
+        self.layers.iter().flat_map(OwnedLayer::dtypes).fold(x, |a, b| if a == b { a } else { Dtype::Float32 })
+    }
+
+    /// Key-value heads and width of a head of a layer; `None` beyond the last.
+    pub fn kv_shape(&self, layer: usize) -> Option<[i32; 2]> {
+        self.layers.get(layer).map(|layer| [layer.kv_heads, layer.head_dim])
+    }
+
+    /// Runs `x` `[batch, tokens, hidden]` through all layers; `buffers` hold each layer's cache, with room for the new tokens. Lazy.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Shape`] when the buffers are not as many as the layers, or a shape does not fit.
+    ///
+    /// # Source
+    /// Touvron et al., Llama 2, 2023, for the order of operations.
+    pub fn forward(&self, x: &Array, buffers: Vec<KvBuffers>) -> Result<Decoded> {
+        if buffers.len() != self.layers.len() {
+            let text = format!("{} caches for {} layers", buffers.len(), self.layers.len());
+            return Err(Error::new(ErrorKind::Shape, "decoder", text));
+        }
+        if let Some(prepared) = &self.prepared
+            && let Some(decoded) = cpu::decoder(prepared, &self.layers, x, &buffers)
+        {
+            return decoded;
+        }
+        layer_by_layer(&self.layers, x, buffers)
+    }
+}
+
+/// The decoder in the other blocks.
+pub(crate) fn layer_by_layer(layers: &[OwnedLayer], x: &Array, buffers: Vec<KvBuffers>) -> Result<Decoded> {
+    let mut x = x.clone();
+    let mut written = Vec::with_capacity(layers.len());
+    for (layer, buffers) in layers.iter().zip(buffers) {
+        let made = norm_matmuls(&x, layer.attention_norm.norm(), &layer.qkv.each_ref().map(OwnedMatrix::matrix))?;
+        let [q, k, v] = &made[..] else {
+            return Err(Error::new(ErrorKind::Backend, "decoder", "three products are not three arrays"));
+        };
+        let rope = layer.rope();
+        let Attended { output, buffers } = cached_attention([q, k, v], buffers, layer.attention(&rope))?;
+        x = matmul_add(&output, layer.o.matrix(), &x)?;
+        let [gate, up, down] = layer.mlp.each_ref().map(OwnedMatrix::matrix);
+        x = gated_mlp(&x, layer.mlp_norm.norm(), gate, up, down)?;
+        written.push(buffers);
+    }
+    Ok(Decoded { output: x, buffers: written })
+}
+
+/// A norm that holds its weight.
+pub(crate) struct OwnedNorm {
+    pub(crate) weight: Array,
+    pub(crate) eps: f32,
+}
+
+impl OwnedNorm {
+    fn new(norm: Norm<'_>) -> Self {
+        Self { weight: norm.weight.clone(), eps: norm.eps }
+    }
+
+    fn norm(&self) -> Norm<'_> {
+        Norm { weight: &self.weight, eps: self.eps }
+    }
+}
+
+/// A layer that holds its arrays.
+pub(crate) struct OwnedLayer {
+    pub(crate) attention_norm: OwnedNorm,
+    pub(crate) qkv: [OwnedMatrix; 3],
+    pub(crate) heads: i32,
+    pub(crate) kv_heads: i32,
+    pub(crate) head_dim: i32,
+    pub(crate) scale: f32,
+    pub(crate) window: Option<usize>,
+    pub(crate) rope: RopeSettings,
+    pub(crate) freqs: Option<Array>,
+    pub(crate) o: OwnedMatrix,
+    pub(crate) mlp_norm: OwnedNorm,
+    /// Gate, up and down.
+    pub(crate) mlp: [OwnedMatrix; 3],
+}
+
+impl OwnedLayer {
+    fn new(layer: &DecoderLayer<'_>) -> Self {
+        let CachedAttention { heads, kv_heads, head_dim, scale, rope, window } = layer.attention;
+        Self {
+            attention_norm: OwnedNorm::new(layer.attention_norm),
+            qkv: layer.qkv.map(OwnedMatrix::new),
+            heads,
+            kv_heads,
+            head_dim,
+            scale,
+            window,
+            rope: rope.settings(),
+            freqs: rope.freqs().cloned(),
+            o: OwnedMatrix::new(layer.o),
+            mlp_norm: OwnedNorm::new(layer.mlp_norm),
+            mlp: [layer.gate, layer.up, layer.down].map(OwnedMatrix::new),
+        }
+    }
+
+    fn rope(&self) -> Rope<'_> {
+        Rope::from_settings(self.rope, self.freqs.as_ref())
+    }
+
+    fn attention<'a>(&self, rope: &'a Rope<'a>) -> CachedAttention<'a> {
+        let &Self { heads, kv_heads, head_dim, scale, window, .. } = self;
+        CachedAttention { heads, kv_heads, head_dim, scale, rope, window }
+    }
+
+    /// The matrices in the order of their use.
+    pub(crate) fn matrices(&self) -> [&OwnedMatrix; 7] {
+        let ([q, k, v], [gate, up, down]) = (&self.qkv, &self.mlp);
+        [q, k, v, &self.o, gate, up, down]
+    }
+
+    /// The dtypes of all weights.
+    pub(crate) fn dtypes(&self) -> impl Iterator<Item = Dtype> {
+        let norms = [self.attention_norm.weight.dtype(), self.mlp_norm.weight.dtype()];
+        norms.into_iter().chain(self.matrices().map(|m| m.matrix().dtype()))
+    }
+}

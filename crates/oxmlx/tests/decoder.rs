@@ -1,0 +1,256 @@
+//! The decoder in one node against the same model in f64.
+
+use oxmlx::fast::Rope;
+use oxmlx::fused::{CachedAttention, Decoder, DecoderLayer, KvBuffers, Matrix, Norm};
+use oxmlx::quantize::{Affine, quantize};
+use oxmlx::{Array, Dtype, ops};
+
+const HIDDEN: usize = 64;
+const INNER: usize = 96;
+const HEADS: usize = 4;
+const KV_HEADS: usize = 2;
+const WIDTH: usize = 32;
+const EPS: f32 = 1e-5;
+
+/// Numbers between -1 and 1 that look random.
+fn noise(n: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 40) as f32 / (1u32 << 23) as f32 - 1.0
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+struct Layer {
+    norms: [Vec<f32>; 2],
+    /// q, k, v, o, gate, up, down with their rows and columns.
+    matrices: Vec<(Vec<f32>, usize, usize)>,
+}
+
+impl Layer {
+    fn new(seed: u64) -> Self {
+        let (q, kv) = (HEADS * WIDTH, KV_HEADS * WIDTH);
+        let shapes =
+            [(q, HIDDEN), (kv, HIDDEN), (kv, HIDDEN), (HIDDEN, q), (INNER, HIDDEN), (INNER, HIDDEN), (HIDDEN, INNER)];
+        let matrices = (0..).zip(shapes).map(|(i, (rows, columns))| {
+            let values = noise(rows * columns, seed * 100 + i).iter().map(|x| x * 0.2).collect();
+            (values, rows, columns)
+        });
+        let norm = |i| noise(HIDDEN, seed * 100 + i).iter().map(|x| 1.0 + 0.3 * x).collect();
+        Self { norms: [norm(50), norm(51)], matrices: matrices.collect() }
+    }
+}
+
+/// The model's own arithmetic, in f64: each layer's keys and values so far, and what comes out.
+#[derive(Default)]
+struct Reference {
+    keys: Vec<Vec<Vec<f64>>>,
+    values: Vec<Vec<Vec<f64>>>,
+}
+
+impl Reference {
+    fn token(&mut self, layers: &[Layer], x: &[f32]) -> Vec<f64> {
+        let mut x: Vec<f64> = x.iter().map(|&x| x.into()).collect();
+        self.keys.resize(layers.len(), Vec::new());
+        self.values.resize(layers.len(), Vec::new());
+        for (l, layer) in layers.iter().enumerate() {
+            let product = |i: usize, x: &[f64]| -> Vec<f64> {
+                let (values, rows, columns) = &layer.matrices[i];
+                let row = |r: usize| &values[r * columns..][..*columns];
+                (0..*rows).map(|r| row(r).iter().zip(x).map(|(&w, x)| f64::from(w) * x).sum()).collect()
+            };
+            let position = self.keys[l].len();
+            let n = normed(&x, &layer.norms[0]);
+            let q = turned(&product(0, &n), position);
+            self.keys[l].push(turned(&product(1, &n), position));
+            self.values[l].push(product(2, &n));
+            let mut attended = vec![0.0; HEADS * WIDTH];
+            for head in 0..HEADS {
+                let (at, kv) = (head * WIDTH, head / (HEADS / KV_HEADS) * WIDTH);
+                let score =
+                    |k: &Vec<f64>| (0..WIDTH).map(|i| q[at + i] * k[kv + i]).sum::<f64>() / (WIDTH as f64).sqrt();
+                let weights: Vec<f64> = self.keys[l].iter().map(|k| score(k).exp()).collect();
+                let total: f64 = weights.iter().sum();
+                for (w, v) in weights.iter().zip(&self.values[l]) {
+                    (0..WIDTH).for_each(|i| attended[at + i] += w / total * v[kv + i]);
+                }
+            }
+            x.iter_mut().zip(product(3, &attended)).for_each(|(x, y)| *x += y);
+            let n = normed(&x, &layer.norms[1]);
+            let gated: Vec<f64> =
+                product(4, &n).iter().zip(product(5, &n)).map(|(g, u)| g / (1.0 + (-g).exp()) * u).collect();
+            x.iter_mut().zip(product(6, &gated)).for_each(|(x, y)| *x += y);
+        }
+        x
+    }
+}
+
+fn normed(x: &[f64], weight: &[f32]) -> Vec<f64> {
+    let mean = x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64;
+    x.iter().zip(weight).map(|(x, &w)| x / (mean + f64::from(EPS)).sqrt() * f64::from(w)).collect()
+}
+
+/// Halves of a head make pairs.
+fn turned(x: &[f64], position: usize) -> Vec<f64> {
+    let mut y = x.to_vec();
+    for head in y.chunks_exact_mut(WIDTH) {
+        for i in 0..WIDTH / 2 {
+            let angle = position as f64 / 10_000f64.powf(2.0 * i as f64 / WIDTH as f64);
+            let (a, b) = (head[i], head[i + WIDTH / 2]);
+            (head[i], head[i + WIDTH / 2]) = (a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos());
+        }
+    }
+    y
+}
+
+struct Model {
+    layers: Vec<Layer>,
+    decoder: Decoder,
+}
+
+impl Model {
+    fn new(quantized: bool) -> oxmlx::Result<Self> {
+        let mut layers = vec![Layer::new(1), Layer::new(2)];
+        let rope = Rope::new(WIDTH as i32, 10_000.0);
+        let mut held = Vec::new();
+        for layer in &mut layers {
+            let norms = [0, 1].map(|i| Array::from_slice(&layer.norms[i], HIDDEN as i32));
+            let mut matrices = Vec::new();
+            for (values, rows, columns) in &mut layer.matrices {
+                let array = Array::from_slice(values, (*rows as i32, *columns as i32))?;
+                if quantized {
+                    let packed = quantize(&array, Affine::new(32, 4)?)?;
+                    *values = oxmlx::quantize::dequantize(&packed)?.to_vec::<f32>()?;
+                    matrices.push(Held::Packed(packed));
+                } else {
+                    matrices.push(Held::Plain(array));
+                }
+            }
+            held.push((norms, matrices));
+        }
+        let mut parts = Vec::new();
+        for (norms, matrices) in &held {
+            let [attention_norm, mlp_norm] =
+                norms.each_ref().map(|w| w.as_ref().map(|weight| Norm { weight, eps: EPS }));
+            let m: Vec<Matrix<'_>> = matrices.iter().map(Held::matrix).collect();
+            let attention = CachedAttention {
+                heads: HEADS as i32,
+                kv_heads: KV_HEADS as i32,
+                head_dim: WIDTH as i32,
+                scale: (WIDTH as f32).sqrt().recip(),
+                rope: &rope,
+                window: None,
+            };
+            parts.push(DecoderLayer {
+                attention_norm: attention_norm.expect("a norm"),
+                qkv: [m[0], m[1], m[2]],
+                attention,
+                o: m[3],
+                mlp_norm: mlp_norm.expect("a norm"),
+                gate: m[4],
+                up: m[5],
+                down: m[6],
+            });
+        }
+        let decoder = Decoder::new(&parts)?;
+        Ok(Self { layers, decoder })
+    }
+
+    fn empty(&self, capacity: i32) -> oxmlx::Result<Vec<KvBuffers>> {
+        let plane = || ops::zeros([1, KV_HEADS as i32, capacity, WIDTH as i32], Dtype::Float32);
+        self.layers.iter().map(|_| Ok(KvBuffers { keys: plane()?, values: plane()?, len: 0 })).collect()
+    }
+
+    /// Feeds pieces of these lengths and compares every token's output.
+    fn compare(&self, pieces: &[usize]) -> oxmlx::Result<()> {
+        let total: usize = pieces.iter().sum();
+        let x = noise(total * HIDDEN, 9);
+        let mut reference = Reference::default();
+        let expected: Vec<f64> = x.chunks_exact(HIDDEN).flat_map(|x| reference.token(&self.layers, x)).collect();
+        let mut buffers = self.empty(total as i32 + 3)?;
+        let mut found = Vec::new();
+        let mut from = 0;
+        for &n in pieces {
+            let piece = Array::from_slice(&x[from * HIDDEN..(from + n) * HIDDEN], (1, n as i32, HIDDEN as i32))?;
+            let decoded = self.decoder.forward(&piece, buffers)?;
+            found.extend(decoded.output.to_vec::<f32>()?);
+            buffers = decoded.buffers;
+            from += n;
+        }
+        for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            let off = (f64::from(*found) - expected).abs();
+            assert!(off < 2e-4 * (1.0 + expected.abs()), "{pieces:?}, entry {i}: {found}, in f64 {expected}");
+        }
+        Ok(())
+    }
+}
+
+enum Held {
+    Plain(Array),
+    Packed(oxmlx::quantize::Quantized),
+}
+
+impl Held {
+    fn matrix(&self) -> Matrix<'_> {
+        match self {
+            Self::Plain(weight) => Matrix::Plain(weight),
+            Self::Packed(packed) => Matrix::Affine(packed),
+        }
+    }
+}
+
+#[test]
+fn a_decoder_gives_what_f64_gives_whatever_the_pieces() -> oxmlx::Result<()> {
+    for quantized in [false, true] {
+        let model = Model::new(quantized)?;
+        for pieces in [&[1, 1, 1, 1][..], &[5, 1, 1], &[20, 1, 3], &[9, 9]] {
+            model.compare(pieces)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_decoder_writes_its_cache_in_place() -> oxmlx::Result<()> {
+    let model = Model::new(false)?;
+    let x = Array::from_slice(&noise(HIDDEN, 3), (1, 1, HIDDEN as i32))?;
+    let buffers = model.decoder.forward(&x, model.empty(8)?)?.buffers;
+    let address = |buffers: &[KvBuffers]| -> oxmlx::Result<Vec<*const f32>> {
+        buffers.iter().map(|b| Ok(b.keys.try_as_slice::<f32>()?.as_ptr())).collect()
+    };
+    buffers.iter().try_for_each(|b| b.keys.eval())?;
+    let before = address(&buffers)?;
+    let decoded = model.decoder.forward(&x, buffers)?;
+    decoded.output.eval()?;
+    if oxmlx::Device::current()? == oxmlx::Device::Cpu {
+        assert_eq!(address(&decoded.buffers)?, before);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_cache_that_somebody_else_holds_keeps_its_values() -> oxmlx::Result<()> {
+    let model = Model::new(false)?;
+    let x = Array::from_slice(&noise(HIDDEN, 3), (1, 1, HIDDEN as i32))?;
+    let empty = model.empty(8)?;
+    let held = empty[0].keys.clone();
+    let decoded = model.decoder.forward(&x, empty)?;
+    decoded.output.eval()?;
+    assert!(held.to_vec::<f32>()?.iter().all(|&k| k == 0.0));
+    assert!(decoded.buffers[0].keys.to_vec::<f32>()?.iter().any(|&k| k != 0.0));
+    Ok(())
+}
+
+#[test]
+fn a_decoder_refuses_caches_that_are_not_its_own() -> oxmlx::Result<()> {
+    let model = Model::new(false)?;
+    let x = Array::from_slice(&noise(HIDDEN, 3), (1, 1, HIDDEN as i32))?;
+    let mut few = model.empty(8)?;
+    few.pop();
+    let error = model.decoder.forward(&x, few).expect_err("one cache is missing");
+    assert_eq!(error.kind(), oxmlx::ErrorKind::Shape);
+    Ok(())
+}
