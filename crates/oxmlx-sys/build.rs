@@ -69,6 +69,8 @@ fn announce(prefix: &Prefix) -> Result<(), Error> {
     // For the build scripts of direct dependents, as DEP_MLX_ROOT and so on.
     println!("cargo::metadata=root={}", prefix.root.display());
     println!("cargo::metadata=include={}", prefix.include.display());
+    // oxmlx's own public headers, for C++ beside a Rust program.
+    println!("cargo::metadata=oxmlx_include={}/include", env!("CARGO_MANIFEST_DIR"));
     println!("cargo::metadata=lib={}", prefix.lib.display());
     println!("cargo::metadata=backend={}", prefix.backend);
     println!("cargo::metadata=version={}", prefix.version);
@@ -86,7 +88,7 @@ fn announce(prefix: &Prefix) -> Result<(), Error> {
 /// Compiles every hand-written and generated bridge, and the C++ beside them, into one static library.
 fn compile_shim(include: &Path) {
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
-    let mut bridges: Vec<PathBuf> = ["array", "bench", "evaluation", "kernel", "runtime", "transforms"]
+    let mut bridges: Vec<PathBuf> = ["array", "bench", "evaluation", "kernel", "runtime", "storage", "transforms"]
         .iter()
         .map(|m| format!("src/{m}.rs").into())
         .collect();
@@ -100,11 +102,11 @@ fn compile_shim(include: &Path) {
     sources.extend(files(&manifest, "cpp/generated", "cpp"));
 
     let mut build = cxx_build::bridges(&bridges);
-    build.std("c++20").include(manifest.join("cpp")).include(include).files(&sources);
+    build.std("c++20").include(manifest.join("cpp")).include(manifest.join("include")).include(include).files(&sources);
     build.flag_if_supported("-Wno-unused-parameter").flag_if_supported("-Wno-deprecated-copy");
     build.compile("oxmlx_shim");
 
-    let folders = ["cpp", "src/generated"].map(PathBuf::from);
+    let folders = ["cpp", "include", "src/generated"].map(PathBuf::from);
     for watched in folders.iter().filter(|folder| manifest.join(folder).exists()).chain(&bridges) {
         println!("cargo::rerun-if-changed={}", watched.display());
     }

@@ -8,6 +8,7 @@ mod codegen;
 mod demo;
 mod dist;
 mod error;
+mod macos_headers;
 #[path = "../../crates/oxmlx-sys/build/mod.rs"]
 mod mlx;
 mod python;

@@ -37,6 +37,10 @@ pub(crate) const LLAMA_CPP: Requirements = Requirements {
 pub(crate) const TEST: Requirements =
     Requirements { file: "test.txt", text: include_str!("python/test.txt"), remark: "" };
 
+/// A C++ compiler for macOS that runs anywhere.
+pub(crate) const ZIG: Requirements =
+    Requirements { file: "zig.txt", text: include_str!("python/zig.txt"), remark: "; 90 MB are fetched" };
+
 /// A virtual environment with pinned packages.
 pub(crate) struct Environment {
     folder: PathBuf,
@@ -70,6 +74,13 @@ impl Environment {
         let mut command = Command::new(self.python());
         command.arg(path).env("PYTHONPATH", tree::root().join("oracle"));
         command.env_remove("PYTHONHOME").env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+
+    /// The interpreter with these arguments, and nothing of the user's own Python.
+    pub(crate) fn script_of(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.python());
+        command.args(arguments).env_remove("PYTHONHOME").env_remove("PYTHONPATH");
         command
     }
 

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::python::TEST_VARIABLE;
-use crate::{codegen, setup, tree};
+use crate::{codegen, macos_headers, setup, tree};
 
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask test
 
 Sets up MLX, the model and a small Python environment for the tests, checks formatting, compares
-the generated bridge with the pinned headers, runs clippy, all tests and doctests, and builds the
-documentation, with warnings denied.
+the generated bridge with the pinned headers, compiles the public C++ header for macOS, runs
+clippy, all tests and doctests, and builds the documentation, with warnings denied.
 Stops at the first step that fails and says which.
 ";
 
@@ -31,6 +31,7 @@ fn steps(report: &mut Report) -> Result<(), Error> {
     })?;
     report.cargo("fmt", &["fmt", "--all", "--check"])?;
     report.step("codegen", || codegen::command::run(&["--check".to_owned()]))?;
+    report.step("headers", macos_headers::compile)?;
     report.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
     report.step("test", || {
         let mut test = tree::cargo(&["test", "--workspace", "--locked"]);

@@ -2,6 +2,7 @@
 
 #include "convert.h"
 #include "evaluation.h"
+#include "storage.h"
 
 #include "mlx/utils.h"
 
@@ -107,6 +108,9 @@ const std::uint8_t* data(const Handle& a) {
   }
   if (a.size() == 0 || a.data_shared_ptr() == nullptr) {
     return nullptr;
+  }
+  if (!storage::host_readable(a)) {
+    throw Refused("the host can't read this memory of a GPU without moving it, and others hold it: copy the array first");
   }
   return a.data<std::uint8_t>();
 }

@@ -29,6 +29,7 @@ pub mod lock;
 pub mod owner;
 pub mod runtime;
 mod stack;
+pub mod storage;
 pub mod trace;
 pub mod transforms;
 pub mod types;

@@ -5,6 +5,7 @@
 //! it.
 
 mod gguf;
+mod mapped;
 mod npy;
 mod safetensors;
 mod streams;
@@ -12,6 +13,7 @@ mod streams;
 use std::path::Path;
 
 pub use self::gguf::{Gguf, GgufValue, load_gguf, load_gguf_bytes, save_gguf, save_gguf_bytes};
+pub use self::mapped::{MappedSafetensors, map_safetensors, map_safetensors_file};
 pub use self::npy::{load_npy, load_npy_bytes, save_npy, save_npy_bytes};
 pub use self::safetensors::{
     Safetensors, load_safetensors, load_safetensors_bytes, save_safetensors, save_safetensors_bytes,

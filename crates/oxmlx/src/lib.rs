@@ -33,6 +33,7 @@ pub mod quantize;
 pub mod random;
 pub mod runtime;
 pub mod shape;
+pub mod storage;
 pub mod stream;
 pub mod transforms;
 

@@ -17,7 +17,12 @@ impl fmt::Display for Array {
     /// # Ok::<(), oxmlx::Error>(())
     /// ```
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.eval().and_then(|()| Ok(self.0.to_text()?)) {
+        let text = || {
+            self.eval()?;
+            let copy = self.host_copy()?;
+            Ok::<_, crate::Error>(copy.as_ref().unwrap_or(self).0.to_text()?)
+        };
+        match text() {
             Ok(text) => f.write_str(&text),
             Err(error) => write!(f, "<{error}>"),
         }

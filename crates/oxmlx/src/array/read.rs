@@ -30,6 +30,9 @@ impl Array {
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_dtype::<T>("to_vec")?;
         self.eval()?;
+        if let Some(copy) = self.host_copy()? {
+            return copy.to_vec();
+        }
         if self.0.row_contiguous()? {
             return Ok(self.try_as_slice::<T>()?.to_vec());
         }
@@ -56,6 +59,17 @@ impl Array {
         bytemuck::checked::try_cast_slice(bytes).map_err(|e| {
             Error::new(ErrorKind::Format, "as_slice", format!("the array's memory is no slice of {}: {e}", T::DTYPE))
         })
+    }
+
+    /// A copy that the host may read, where it may not read the evaluated array itself: memory of a GPU that views hold, or that others
+    /// own, must not be moved.
+    pub(super) fn host_copy(&self) -> Result<Option<Self>> {
+        if oxmlx_sys::storage::host_readable(&self.0)? {
+            return Ok(None);
+        }
+        let copy = Self(oxmlx_sys::storage::copied(&self.0)?);
+        copy.eval()?;
+        Ok(Some(copy))
     }
 
     fn check_dtype<T: Element>(&self, op: &'static str) -> Result<()> {

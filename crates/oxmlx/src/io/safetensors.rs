@@ -1,6 +1,6 @@
 //! Named arrays in the SafeTensors format.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -114,11 +114,11 @@ fn made(parts: oxmlx_sys::types::Safetensors) -> Safetensors {
     Safetensors { arrays, metadata: parts.metadata }
 }
 
-const OP: &str = "load_safetensors";
+pub(super) const OP: &str = "load_safetensors";
 /// The longest header that the format's own reader takes.
 const LONGEST_HEADER: u64 = 100_000_000;
 
-fn header_size(head: [u8; 8], length: u64) -> Result<usize> {
+pub(super) fn header_size(head: [u8; 8], length: u64) -> Result<usize> {
     let size = u64::from_le_bytes(head);
     if size > LONGEST_HEADER || size > length.saturating_sub(8) {
         return Err(damaged(OP, format!("the header says it is {size} bytes long; the file has {length}")));
@@ -127,14 +127,14 @@ fn header_size(head: [u8; 8], length: u64) -> Result<usize> {
 }
 
 #[derive(Deserialize)]
-struct Tensor {
-    dtype: String,
-    shape: Vec<u64>,
-    data_offsets: (u64, u64),
+pub(super) struct Tensor {
+    pub(super) dtype: String,
+    pub(super) shape: Vec<u64>,
+    pub(super) data_offsets: (u64, u64),
 }
 
-enum Entry {
-    Metadata,
+pub(super) enum Entry {
+    Metadata(HashMap<String, String>),
     Tensor(Tensor),
 }
 
@@ -156,8 +156,7 @@ impl<'de> Deserialize<'de> for Entries {
                 while let Some(name) = map.next_key::<String>()? {
                     let entry = if name == "__metadata__" {
                         // MLX writes null where it has no metadata.
-                        map.next_value::<Option<std::collections::HashMap<String, String>>>()?;
-                        Entry::Metadata
+                        Entry::Metadata(map.next_value::<Option<_>>()?.unwrap_or_default())
                     } else {
                         Entry::Tensor(map.next_value()?)
                     };
@@ -170,8 +169,8 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// Checks that every tensor's bytes are there, are as many as its shape takes, and belong to it alone.
-fn check(header: &[u8], data: u64) -> Result<()> {
+/// The entries, checked: every tensor's bytes are there, are as many as its shape takes, and belong to it alone.
+pub(super) fn check(header: &[u8], data: u64) -> Result<Vec<(String, Entry)>> {
     let text = std::str::from_utf8(header).map_err(|_| damaged(OP, "the header is not UTF-8"))?;
     let Entries(entries) =
         serde_json::from_str(text).map_err(|e| damaged(OP, "the header is no JSON of tensors").with_source(e))?;
@@ -203,7 +202,7 @@ fn check(header: &[u8], data: u64) -> Result<()> {
     spans.sort_unstable();
     match spans.windows(2).find(|pair| pair[0].1 > pair[1].0) {
         Some(pair) => Err(damaged(OP, format!("tensors {:?} and {:?} overlap", pair[0].2, pair[1].2))),
-        None => Ok(()),
+        None => Ok(entries),
     }
 }
 

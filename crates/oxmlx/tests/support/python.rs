@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The interpreter that has MLX and numpy: `OXMLX_TEST_PYTHON`, else that of oxmlx's cache folder.
-fn interpreter() -> PathBuf {
+pub(crate) fn interpreter() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let python = set("OXMLX_TEST_PYTHON").unwrap_or_else(|| {
         let home = || set("HOME").expect("HOME is set");
