@@ -6,6 +6,7 @@ use std::process::ExitCode;
 mod bench;
 mod codegen;
 mod demo;
+mod digits;
 mod dist;
 mod error;
 mod macos_headers;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use crate::digits;
 use crate::error::Error;
 use crate::mlx::pin::Pin;
 use crate::mlx::platform::{self, Backend};
@@ -20,7 +21,7 @@ hashes, and unpacks them into the cache folder that all checkouts of a user shar
 already there is left alone.
 
   --no-model      no model
-  --tests         also the Python environment that tests exchange files with
+  --tests         also what tests and examples need: a small Python environment, a file of digits
 
   OXMLX_BACKEND   cpu, cuda12, cuda13 or metal (default: metal on Apple silicon, else cpu)
   OXMLX_HOME      the cache folder (default: ~/.cache/oxmlx, on macOS ~/Library/Caches/oxmlx)
@@ -47,8 +48,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The Python that tests run.
+/// The Python that tests run, and the data that an example learns.
 pub(crate) fn for_tests() -> Result<Environment, Error> {
+    digits::ready()?;
     Environment::ready("test", &[&TEST])
 }
 

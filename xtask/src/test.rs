@@ -11,7 +11,7 @@ Usage: cargo xtask test
 
 Sets up MLX, the model and a small Python environment for the tests, checks formatting, compares
 the generated bridge with the pinned headers, compiles the public C++ header for macOS, runs
-clippy, all tests and doctests, and builds the documentation, with warnings denied.
+clippy, all tests, doctests and examples, and builds the documentation, with warnings denied.
 Stops at the first step that fails and says which.
 ";
 
@@ -36,6 +36,14 @@ fn steps(report: &mut Report) -> Result<(), Error> {
     report.step("test", || {
         let mut test = tree::cargo(&["test", "--workspace", "--locked"]);
         tree::run("cargo test", test.env(TEST_VARIABLE, python.python()))
+    })?;
+    report.step("examples", || {
+        for example in ["digits", "fft2d", "linear_algebra", "export"] {
+            let mut run =
+                tree::cargo(&["run", "--quiet", "--locked", "--package", "oxmlx", "--example", example, "--"]);
+            tree::run(&format!("the example {example}"), run.arg(python.python()))?;
+        }
+        Ok(())
     })?;
     report.step("doc", || {
         let mut doc = tree::cargo(&["doc", "--workspace", "--no-deps", "--locked"]);

@@ -46,16 +46,12 @@ impl Fetch for Pip {
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]);
         // With a platform given pip asks for binary packages only and for the Python to resolve for.
-        pip.args([
-            "--no-deps",
-            "--only-binary=:all:",
-            "--python-version",
-            "3.12",
-            "--platform",
-            download.tag(),
-            "--dest",
-        ]);
-        pip.arg(folder).arg(format!("{}=={}", download.package, download.version));
+        pip.args(["--no-deps", "--only-binary=:all:", "--python-version", "3.12"]);
+        // A wheel may name several platforms: it is for each of them.
+        for platform in download.tag().split('.') {
+            pip.args(["--platform", platform]);
+        }
+        pip.arg("--dest").arg(folder).arg(format!("{}=={}", download.package, download.version));
         let output = pip.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => no_python("is not installed".to_owned()),
             _ => no_python(error.to_string()),
