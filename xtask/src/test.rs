@@ -10,8 +10,9 @@ pub(crate) const HELP: &str = "\
 Usage: cargo xtask test
 
 Sets up MLX, the model and a small Python environment for the tests, checks formatting, compares
-the generated bridge with the pinned headers, compiles the public C++ header for macOS, runs
-clippy, all tests, doctests and examples, and builds the documentation, with warnings denied.
+the generated bridge and the table of coverage with the pinned headers, compiles the public C++
+header for macOS, runs clippy, all tests, doctests and examples, and builds the documentation,
+with warnings denied.
 Stops at the first step that fails and says which.
 ";
 
@@ -32,6 +33,7 @@ fn steps(report: &mut Report) -> Result<(), Error> {
     report.cargo("fmt", &["fmt", "--all", "--check"])?;
     report.step("codegen", || codegen::command::run(&["--check".to_owned()]))?;
     report.step("headers", macos_headers::compile)?;
+    report.step("coverage", || codegen::coverage::run(&["--check".to_owned()]))?;
     report.cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
     report.step("test", || {
         let mut test = tree::cargo(&["test", "--workspace", "--locked"]);

@@ -62,7 +62,7 @@ impl Device {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Device`](crate::ErrorKind::Device) where there is no such device.
+    /// [`ErrorKind::Device`] where there is no such device.
     ///
     /// # Source
     /// C++ `mlx::core::set_default_device` (`mlx/device.h`).
@@ -81,7 +81,7 @@ impl Device {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Device`](crate::ErrorKind::Device) where there is no such device; what `f` returns is passed on.
+    /// [`ErrorKind::Device`] where there is no such device; what `f` returns is passed on.
     ///
     /// # Source
     /// C++ `mlx::core::StreamContext` (`mlx/utils.h`) of `mlx::core::default_stream` (`mlx/stream.h`).
@@ -171,7 +171,7 @@ impl fmt::Display for Device {
 /// ```
 ///
 /// # Errors
-/// What the kernels report, as [`ErrorKind::Backend`](crate::ErrorKind::Backend).
+/// What the kernels report, as [`ErrorKind::Backend`].
 ///
 /// # Source
 /// C++ `mlx::core::eval`.
@@ -182,7 +182,7 @@ pub fn eval(arrays: &[Array]) -> Result<()> {
 /// Starts the computation of `arrays`, and of all they depend on, without waiting for it. Reading an array waits for it.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument) inside a transform.
+/// [`ErrorKind::InvalidArgument`] inside a transform.
 ///
 /// # Source
 /// C++ `mlx::core::async_eval`.
@@ -215,7 +215,7 @@ pub(crate) fn on_cpu<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument), naming the variable and the values it takes.
+/// [`ErrorKind::InvalidArgument`], naming the variable and the values it takes.
 pub fn check_environment() -> Result<()> {
     crate::cpu::setting().map(|_| ())
 }

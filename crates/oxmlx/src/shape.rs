@@ -93,3 +93,24 @@ pub(crate) fn element_count(shape: &[i32]) -> Option<usize> {
 pub fn broadcast_shapes<'a, 'b>(a: impl IntoShape<'a>, b: impl IntoShape<'b>) -> crate::Result<Vec<i32>> {
     Ok(oxmlx_sys::generated::utils::broadcast_shapes(&a.into_shape(), &b.into_shape())?)
 }
+
+/// An axis counted from the front, of an array with `ndim` dimensions.
+///
+/// ```
+/// assert_eq!(oxmlx::shape::normalize_axis(-1, 3)?, 2);
+/// assert!(oxmlx::shape::normalize_axis(3, 3).is_err());
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Axis`](crate::ErrorKind::Axis) for an axis outside the dimensions.
+///
+/// # Source
+/// C++ `mlx::core::normalize_axis_index` (`mlx/utils.h`).
+pub fn normalize_axis(axis: i32, ndim: i32) -> crate::Result<i32> {
+    if ndim < 0 || !(-ndim..ndim).contains(&axis) {
+        let text = format!("axis {axis} is outside {ndim} dimensions");
+        return Err(crate::Error::new(crate::ErrorKind::Axis, "normalize_axis_index", text));
+    }
+    Ok(oxmlx_sys::generated::utils::normalize_axis_index(axis, ndim, "")?)
+}

@@ -1,222 +1,234 @@
-//! `cargo xtask coverage [--safe]`: header by header, which public functions of MLX Rust reaches.
+//! `cargo xtask coverage`: header by header, which public functions of MLX safe Rust reaches, and through which item.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::command::{SYS, survey};
-use super::ir::Decl;
+use super::reach::Reach;
 use super::select::{Class, Item};
-use super::table::topic;
+use super::table::{Handwritten, Table, names, topic};
 use crate::error::Error;
 use crate::tree;
 
 pub(crate) const HELP: &str = "\
-Usage: cargo xtask coverage [--safe] [--all]
+Usage: cargo xtask coverage [--all] [--markdown | --check]
 
-Lists, header by header, the public functions of the pinned MLX: how many oxmlx-sys reaches, generated or
-by hand, and the names that it does not reach, with the reason. A function counts as written by hand when the file that
-bridge.toml names holds the item that it names. Fails when a function is neither reached nor left out for a reason.
+Lists, header by header, the public functions of the pinned MLX: how many a program reaches through the
+public items of crates/oxmlx, and which it does not reach, with the reason. What reaches what is found by parsing
+the crate's sources. Fails when a function is neither reached nor left out for a reason, or for more than 12 reasons.
 
-  --safe          also ask that crates/oxmlx uses each wrapper
-  --all           list every function and where it is reached
+  --all           name the item for every function
+  --markdown      write the table to docs/coverage.md
+  --check         fail when docs/coverage.md differs
 ";
+
+/// The most reasons there may be.
+const REASONS: usize = 12;
+
+const PAGE: &str = "docs/coverage.md";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
     let given = |flag: &str| arguments.iter().any(|word| word == flag);
-    let rest: Vec<String> =
-        arguments.iter().filter(|word| !["--safe", "--all"].contains(&word.as_str())).cloned().collect();
+    let known = ["--all", "--markdown", "--check"];
+    let rest: Vec<String> = arguments.iter().filter(|word| !known.contains(&word.as_str())).cloned().collect();
     Error::unexpected(&rest)?;
     let (table, items) = survey()?;
-    let sources = Sources::read(&tree::root(), given("--safe"));
-    let report = report(&table.headers, &items, &sources, given("--all"));
-    print!("{}", report.text);
-    if report.missing == 0 {
-        Ok(())
-    } else {
-        Err(Error::Bridge(format!("{} public functions are not reached", report.missing)))
+    let root = tree::root();
+    let reach = Reach::of(&root.join("crates/oxmlx/src/lib.rs")).map_err(Error::Bridge)?;
+    let sys = sources(&root.join(SYS).join("src"));
+    let report = report(&table.headers, &items, &Evidence { table: &table, reach, sys });
+    print!("{}", report.summary);
+    if given("--all") {
+        print!("\n{}", report.items);
     }
+    if report.missing > 0 {
+        return Err(Error::Bridge(format!("{} public functions are not reached", report.missing)));
+    }
+    if report.reasons > REASONS {
+        return Err(Error::Bridge(format!("{} reasons to leave functions out, {REASONS} may be", report.reasons)));
+    }
+    let path = root.join(PAGE);
+    let failed = |e: std::io::Error| Error::Bridge(format!("{PAGE}: {e}"));
+    if given("--markdown") {
+        std::fs::write(&path, report.page()).map_err(failed)?;
+    } else if given("--check") && std::fs::read_to_string(&path).map_err(failed)? != report.page() {
+        return Err(Error::Bridge(format!(
+            "{PAGE} is not what the sources give: run `cargo xtask coverage --markdown`"
+        )));
+    }
+    Ok(())
 }
 
 /// Where a function stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Standing {
-    Generated(String),
-    Alias(String),
-    ByHand(String),
+    /// Through this public item.
+    Reached(String),
     LeftOut(String),
     Missing(String),
 }
 
-/// The hand-written sources that count as evidence.
-struct Sources {
+/// What counts as evidence.
+struct Evidence<'a> {
+    table: &'a Table,
+    reach: Reach,
     /// Path below `crates/oxmlx-sys/src` and words of each file.
-    sys: Vec<(String, BTreeSet<String>)>,
-    /// `topic::name` of every path in `crates/oxmlx/src`; `None` when it is not asked.
-    safe: Option<BTreeSet<String>>,
+    sys: BTreeMap<String, BTreeSet<String>>,
 }
 
-impl Sources {
-    fn read(root: &Path, safe: bool) -> Self {
-        let mut sys = Vec::new();
-        each_file(&root.join(SYS).join("src"), &mut |path, text| {
-            let name = path.strip_prefix(root.join(SYS).join("src")).unwrap_or(path);
-            sys.push((name.to_string_lossy().into_owned(), words(text).map(str::to_owned).collect()));
-        });
-        let mut paths = BTreeSet::new();
-        if safe {
-            each_file(&root.join("crates/oxmlx/src"), &mut |_, text| paths.extend(used_paths(text)));
-        }
-        Self { sys, safe: safe.then_some(paths) }
-    }
-
-    fn has(&self, place: &str) -> bool {
-        let Some((file, item)) = place.split_once(": ") else { return false };
-        let item = item.rsplit("::").next().unwrap_or(item);
-        self.sys.iter().any(|(name, words)| name == file && words.contains(item))
-    }
-}
-
-fn each_file(folder: &Path, body: &mut impl FnMut(&Path, &str)) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        if path.is_dir() {
-            each_file(&path, body);
-        } else if path.extension().is_some_and(|e| e == "rs")
-            && let Ok(text) = std::fs::read_to_string(&path)
-        {
-            body(&path, &text);
-        }
-    }
-}
-
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|w| !w.is_empty())
-}
-
-/// Every `a::b` of a file, with those of `a::{b, c}`; `a` by its own name where the file imports it by another. Comment lines
-/// are no use.
-fn used_paths(text: &str) -> BTreeSet<String> {
-    let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
-    let code = code.join("\n");
-    let all: Vec<&str> = words(&code).collect();
-    let renamed: BTreeMap<&str, &str> = all.windows(3).filter(|w| w[1] == "as").map(|w| (w[2], w[0])).collect();
-    let mut found = BTreeSet::new();
-    for (at, _) in code.match_indices("::") {
-        let Some(head) = words(&code[..at]).last().filter(|head| code[..at].ends_with(head)) else { continue };
-        let head = renamed.get(head).unwrap_or(&head);
-        let rest = &code[at + 2..];
-        if let Some(group) = rest.strip_prefix('{') {
-            let end = group.find('}').unwrap_or(group.len());
-            found.extend(words(&group[..end]).map(|name| format!("{head}::{name}")));
-        } else if rest.starts_with('$') {
-            // A macro of the file's own: what it is given stands somewhere in the file.
-            found.extend(all.iter().map(|name| format!("{head}::{name}")));
-        } else if let Some(name) = words(rest).next().filter(|name| rest.starts_with(name)) {
-            found.insert(format!("{head}::{name}"));
+fn sources(folder: &Path) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        for path in std::fs::read_dir(next).into_iter().flatten().flatten().map(|entry| entry.path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                let name = path.strip_prefix(folder).unwrap_or(&path).to_string_lossy().into_owned();
+                let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_owned).collect();
+                found.insert(name, words);
+            }
         }
     }
     found
 }
 
-fn standing(item: &Item, sources: &Sources) -> Standing {
-    match &item.class {
-        Class::Generated(wrapper) => match &sources.safe {
-            Some(paths) if !paths.contains(&format!("{}::{}", wrapper.topic, wrapper.name)) => {
-                Standing::Missing(format!("crates/oxmlx does not use {}::{}", wrapper.topic, wrapper.name))
+impl Evidence<'_> {
+    fn standing(&self, item: &Item, items: &[Item]) -> Standing {
+        if let Some(standing) = self.through(item) {
+            return standing;
+        }
+        match &item.class {
+            Class::Generated(wrapper) => {
+                let path = ["oxmlx_sys", "generated", &wrapper.topic, &wrapper.name];
+                self.reach.to(&path).map_or_else(
+                    || Standing::Missing(format!("nothing public calls {}::{}", wrapper.topic, wrapper.name)),
+                    Standing::Reached,
+                )
             }
-            _ => Standing::Generated(format!("{}::{}", wrapper.topic, wrapper.name)),
-        },
-        Class::Alias(how) => Standing::Alias(how.clone()),
-        Class::Handwritten(_, place) if sources.has(place) => Standing::ByHand(place.clone()),
-        Class::Handwritten(reason, place) => Standing::Missing(format!("{reason}; to be written in {place}")),
-        Class::LeftOut(reason) => Standing::LeftOut(reason.clone()),
+            Class::Alias(how) => {
+                let target = how.split([':', ',']).next().unwrap_or(how);
+                let same = |other: &&Item| {
+                    let named = match &other.class {
+                        Class::Generated(wrapper) => wrapper.name == target || other.decl.name == target,
+                        Class::Handwritten(_) => other.decl.name == target,
+                        Class::Alias(_) | Class::LeftOut(_) => false,
+                    };
+                    named && topic(&other.decl.header) == topic(&item.decl.header)
+                };
+                let reached = items.iter().filter(same).find_map(|other| match self.standing(other, items) {
+                    Standing::Reached(through) => Some(through),
+                    _ => None,
+                });
+                reached.map_or_else(
+                    || Standing::Missing(format!("nothing public calls {target}, which would do it")),
+                    Standing::Reached,
+                )
+            }
+            Class::Handwritten(by_hand) => self.by_hand(by_hand).map_or_else(
+                || Standing::Missing(format!("by hand, {}: not found", by_hand.reason)),
+                Standing::Reached,
+            ),
+            Class::LeftOut(reason) => Standing::LeftOut(reason.clone()),
+        }
+    }
+
+    /// The public item that the table names for a function, if there is such a one.
+    fn through(&self, item: &Item) -> Option<Standing> {
+        let (_, told) = self.table.through.iter().find(|(key, _)| names(key, &item.decl))?;
+        let name = told.split(": ").next().unwrap_or(told);
+        Some(if self.reach.has(name) {
+            Standing::Reached(name.to_owned())
+        } else {
+            Standing::Missing(format!("bridge.toml [through] names {name}, which is no public item"))
+        })
+    }
+
+    /// The public item that calls what was written by hand.
+    fn by_hand(&self, by_hand: &Handwritten) -> Option<String> {
+        let (file, item) = by_hand.place.split_once(": ")?;
+        self.sys.get(file).filter(|words| words.contains(item))?;
+        let module: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
+        self.reach.to(&[&["oxmlx_sys"], &module[..], &[item]].concat())
     }
 }
 
 struct Report {
-    text: String,
+    /// Counts by header, and what is not reached.
+    summary: String,
+    /// A row for each name: the items.
+    items: String,
     missing: usize,
+    reasons: usize,
 }
 
-fn report(headers: &[String], items: &[Item], sources: &Sources, all: bool) -> Report {
-    let mut text = String::from(
-        "| header | public | names | generated | alias | by hand | left out | not reached |\n|---|--:|--:|--:|--:|--:|--:|--:|\n",
-    );
-    let (mut details, mut total, mut missing) = (Vec::new(), [0_usize; 7], 0);
+impl Report {
+    fn page(&self) -> String {
+        format!(
+            "# Coverage of MLX\n\nWritten by `cargo xtask coverage --markdown`; `cargo xtask test` compares it. The public functions of the \
+             pinned headers, by declaration,\nand how many a program reaches through the public items of `oxmlx`.\n\n{}\n\
+             ## Through which item\n\n{}",
+            self.summary, self.items
+        )
+    }
+}
+
+fn report(headers: &[String], items: &[Item], evidence: &Evidence<'_>) -> Report {
+    let mut summary =
+        String::from("| header | public | names | reached | left out | not reached |\n|---|--:|--:|--:|--:|--:|\n");
+    let (mut total, mut unreached, mut rows) = ([0; 5], BTreeSet::new(), Vec::new());
+    let mut reasons: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for header in headers {
         let mine: Vec<(&Item, Standing)> = items
             .iter()
             .filter(|item| item.decl.header == *header)
-            .map(|item| (item, standing(item, sources)))
+            .map(|item| (item, evidence.standing(item, items)))
             .collect();
         let names: BTreeSet<&str> = mine.iter().map(|(item, _)| item.decl.name.as_str()).collect();
         let count = |wanted: fn(&Standing) -> bool| mine.iter().filter(|(_, s)| wanted(s)).count();
         let row = [
             mine.len(),
             names.len(),
-            count(|s| matches!(s, Standing::Generated(_))),
-            count(|s| matches!(s, Standing::Alias(_))),
-            count(|s| matches!(s, Standing::ByHand(_))),
+            count(|s| matches!(s, Standing::Reached(_))),
             count(|s| matches!(s, Standing::LeftOut(_))),
             count(|s| matches!(s, Standing::Missing(_))),
         ];
-        missing += row[6];
         total.iter_mut().zip(row).for_each(|(sum, n)| *sum += n);
-        text.push_str(&line(&format!("{header}.h"), &row));
-        let mut lines: Vec<String> = mine.iter().filter_map(|(item, s)| detail(&item.decl, s, all)).collect();
-        lines.dedup();
-        details.extend(lines);
+        summary.push_str(&line(&format!("`{header}.h`"), &row));
+        let mut through: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for (item, standing) in &mine {
+            let told = match standing {
+                Standing::Reached(item) => format!("`{item}`"),
+                Standing::LeftOut(why) => {
+                    reasons.entry(why.clone()).or_default().insert(format!("`{}` (`{header}.h`)", item.decl.name));
+                    "left out".to_owned()
+                }
+                Standing::Missing(why) => {
+                    unreached.insert(format!("* **not reached**: `{}`: {why}\n", item.decl.signature()));
+                    "not reached".to_owned()
+                }
+            };
+            through.entry(&item.decl.name).or_default().insert(told);
+        }
+        for (name, items) in through {
+            rows.push(format!("| `{header}.h` | `{name}` | {} |\n", Vec::from_iter(items).join(", ")));
+        }
     }
-    text.push_str(&line("all", &total));
-    if !details.is_empty() {
-        text.push('\n');
-        text.push_str(&details.concat());
+    summary.push_str(&line("all", &total));
+    summary.push('\n');
+    summary.extend(unreached);
+    for (why, functions) in &reasons {
+        let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
+        summary.push_str(&format!("* left out: {}: {why}\n", functions.join(", ")));
     }
-    Report { text, missing }
+    let items = format!(
+        "| header | function | items |\n|---|---|---|\n{}",
+        rows.concat().replace("`operator|`", "`operator\\|`").replace("`operator||`", "`operator\\|\\|`")
+    );
+    Report { summary, items, missing: total[4], reasons: reasons.len() }
 }
 
 fn line(name: &str, row: &[usize]) -> String {
     let cells: Vec<String> = row.iter().map(usize::to_string).collect();
     format!("| {name} | {} |\n", cells.join(" | "))
-}
-
-fn detail(decl: &Decl, standing: &Standing, all: bool) -> Option<String> {
-    let (what, why) = match standing {
-        Standing::LeftOut(why) => ("left out", why),
-        Standing::Missing(why) => ("not reached", why),
-        Standing::Generated(at) if all => ("generated", at),
-        Standing::Alias(how) if all => ("alias", how),
-        Standing::ByHand(place) if all => ("by hand", place),
-        _ => return None,
-    };
-    let shown = if all { decl.signature() } else { decl.name.clone() };
-    Some(format!("* {what}: `{shown}` ({}): {why}\n", topic(&decl.header)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_seen_in_calls_and_in_use_groups() {
-        let found =
-            used_paths("use oxmlx_sys::ops::{add, sum_axes};\nsys::fast::rope(x); // ops::sub\n// ops::mul(a)\n");
-        let aliased = used_paths("use oxmlx_sys::generated::{ops as raw, utils};\nfn f() { raw::add(a, b) }");
-        assert!(aliased.contains("ops::add"));
-        let by_macro = used_paths("macro_rules! unary { ($name:ident) => { ops::$name(a) } }\nunary!(abs);");
-        assert!(by_macro.contains("ops::abs"));
-        assert!(["ops::add", "ops::sum_axes", "fast::rope"].iter().all(|p| found.contains(*p)));
-        assert!(!found.contains("ops::mul"));
-    }
-
-    #[test]
-    fn a_place_counts_when_the_file_holds_the_item() {
-        let words = ["eval", "wait"].map(str::to_owned).into();
-        let sources = Sources { sys: vec![("runtime.rs".to_owned(), words)], safe: None };
-        assert!(sources.has("runtime.rs: eval"));
-        assert!(!sources.has("runtime.rs: grad"));
-        assert!(!sources.has("closures.rs: eval"));
-    }
 }

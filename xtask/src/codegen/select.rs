@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ir::{Decl, Param};
 use super::map::{Input, Output, WRITER, ident, input, output};
-use super::table::{Table, names, topic};
+use super::table::{Handwritten, Table, names, topic};
 
 /// What becomes of a declaration.
 #[derive(Clone, Debug)]
@@ -17,8 +17,8 @@ pub(crate) enum Class {
     Generated(Wrapper),
     /// Another function does the same; the text says which and how.
     Alias(String),
-    /// Written by hand: reason and place.
-    Handwritten(String, String),
+    /// Written by hand.
+    Handwritten(Handwritten),
     /// Not for Rust; the reason.
     LeftOut(String),
 }
@@ -83,7 +83,8 @@ pub(crate) fn select(decls: Vec<Decl>, table: &Table) -> Result<Vec<Item>, Strin
 fn stale(public: &[Decl], table: &Table) -> Vec<String> {
     let keys =
         table.names.keys().chain(table.alias.keys()).chain(table.handwritten.keys()).chain(table.left_out.keys());
-    keys.filter(|key| !public.iter().any(|d| names(key, d)))
+    keys.chain(table.through.keys())
+        .filter(|key| !public.iter().any(|d| names(key, d)))
         .map(|key| format!("bridge.toml: {key:?} matches nothing"))
         .collect()
 }
@@ -94,7 +95,7 @@ fn from_table(decl: &Decl, table: &Table, faults: &mut Vec<String>) -> Option<Cl
     let mut found: Vec<(&String, Class)> = Vec::new();
     found.extend(table.alias.iter().filter(|e| hit(&e.0)).map(|(k, how)| (k, Class::Alias(how.clone()))));
     let by_hand = table.handwritten.iter().filter(|e| hit(&e.0));
-    found.extend(by_hand.map(|(k, h)| (k, Class::Handwritten(h.reason.clone(), h.place.clone()))));
+    found.extend(by_hand.map(|(k, h)| (k, Class::Handwritten(h.clone()))));
     found.extend(table.left_out.iter().filter(|e| hit(&e.0)).map(|(k, why)| (k, Class::LeftOut(why.clone()))));
     if found.len() > 1 && found.iter().any(|(key, _)| key.contains('(')) {
         found.retain(|(key, _)| key.contains('('));

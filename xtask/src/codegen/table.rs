@@ -29,6 +29,9 @@ pub(crate) struct Table {
     pub(crate) alias: BTreeMap<String, String>,
     /// Functions that are written by hand.
     pub(crate) handwritten: BTreeMap<String, Handwritten>,
+    /// Functions that a public item of `crates/oxmlx` does without their wrapper: the item, and after a colon how.
+    #[serde(default)]
+    pub(crate) through: BTreeMap<String, String>,
     /// Functions that Rust has no use for, with the reason.
     pub(crate) left_out: BTreeMap<String, String>,
 }

@@ -7,7 +7,6 @@
 namespace oxmlx::dtype {
 
 bool issubdtype(DtypeCode a, DtypeCode b);
-bool issubdtype_category(DtypeCategoryCode a, DtypeCode b);
 bool issubdtype_of(DtypeCode a, DtypeCategoryCode b);
 bool issubdtype_category_of(DtypeCategoryCode a, DtypeCategoryCode b);
 DtypeCode promote_types(DtypeCode t1, DtypeCode t2);

@@ -428,16 +428,4 @@ mlx::core::array max_axes(const mlx::core::array& a, rust::Slice<const std::int3
   return mlx::core::max(a, oxmlx::to_ints(axes), keepdims, oxmlx::current_stream());
 }
 
-mlx::core::array max_axis(const mlx::core::array& a, std::int32_t axis, bool keepdims) {
-  return mlx::core::max(a, axis, keepdims, oxmlx::current_stream());
-}
-
-mlx::core::array min_all(const mlx::core::array& a, bool keepdims) {
-  return mlx::core::min(a, keepdims, oxmlx::current_stream());
-}
-
-mlx::core::array min_axes(const mlx::core::array& a, rust::Slice<const std::int32_t> axes, bool keepdims) {
-  return mlx::core::min(a, oxmlx::to_ints(axes), keepdims, oxmlx::current_stream());
-}
-
 } // namespace oxmlx::ops

@@ -8,6 +8,18 @@
 
 namespace oxmlx::ops {
 
+mlx::core::array max_axis(const mlx::core::array& a, std::int32_t axis, bool keepdims) {
+  return mlx::core::max(a, axis, keepdims, oxmlx::current_stream());
+}
+
+mlx::core::array min_all(const mlx::core::array& a, bool keepdims) {
+  return mlx::core::min(a, keepdims, oxmlx::current_stream());
+}
+
+mlx::core::array min_axes(const mlx::core::array& a, rust::Slice<const std::int32_t> axes, bool keepdims) {
+  return mlx::core::min(a, oxmlx::to_ints(axes), keepdims, oxmlx::current_stream());
+}
+
 mlx::core::array min_axis(const mlx::core::array& a, std::int32_t axis, bool keepdims) {
   return mlx::core::min(a, axis, keepdims, oxmlx::current_stream());
 }
@@ -414,30 +426,6 @@ mlx::core::array cumsum_axis(const mlx::core::array& a, std::int32_t axis, bool 
 
 mlx::core::array cumprod_all(const mlx::core::array& a, bool reverse, bool inclusive, OptDtype dtype) {
   return mlx::core::cumprod(a, reverse, inclusive, oxmlx::to_optional(dtype), oxmlx::current_stream());
-}
-
-mlx::core::array cumprod_axis(const mlx::core::array& a, std::int32_t axis, bool reverse, bool inclusive, OptDtype dtype) {
-  return mlx::core::cumprod(a, axis, reverse, inclusive, oxmlx::to_optional(dtype), oxmlx::current_stream());
-}
-
-mlx::core::array cummax_all(const mlx::core::array& a, bool reverse, bool inclusive) {
-  return mlx::core::cummax(a, reverse, inclusive, oxmlx::current_stream());
-}
-
-mlx::core::array cummax_axis(const mlx::core::array& a, std::int32_t axis, bool reverse, bool inclusive) {
-  return mlx::core::cummax(a, axis, reverse, inclusive, oxmlx::current_stream());
-}
-
-mlx::core::array cummin_all(const mlx::core::array& a, bool reverse, bool inclusive) {
-  return mlx::core::cummin(a, reverse, inclusive, oxmlx::current_stream());
-}
-
-mlx::core::array cummin_axis(const mlx::core::array& a, std::int32_t axis, bool reverse, bool inclusive) {
-  return mlx::core::cummin(a, axis, reverse, inclusive, oxmlx::current_stream());
-}
-
-mlx::core::array diff(const mlx::core::array& a, std::int32_t n, std::int32_t axis) {
-  return mlx::core::diff(a, n, axis, oxmlx::current_stream());
 }
 
 } // namespace oxmlx::ops

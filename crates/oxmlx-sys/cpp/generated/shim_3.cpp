@@ -14,6 +14,30 @@
 
 namespace oxmlx::ops {
 
+mlx::core::array cumprod_axis(const mlx::core::array& a, std::int32_t axis, bool reverse, bool inclusive, OptDtype dtype) {
+  return mlx::core::cumprod(a, axis, reverse, inclusive, oxmlx::to_optional(dtype), oxmlx::current_stream());
+}
+
+mlx::core::array cummax_all(const mlx::core::array& a, bool reverse, bool inclusive) {
+  return mlx::core::cummax(a, reverse, inclusive, oxmlx::current_stream());
+}
+
+mlx::core::array cummax_axis(const mlx::core::array& a, std::int32_t axis, bool reverse, bool inclusive) {
+  return mlx::core::cummax(a, axis, reverse, inclusive, oxmlx::current_stream());
+}
+
+mlx::core::array cummin_all(const mlx::core::array& a, bool reverse, bool inclusive) {
+  return mlx::core::cummin(a, reverse, inclusive, oxmlx::current_stream());
+}
+
+mlx::core::array cummin_axis(const mlx::core::array& a, std::int32_t axis, bool reverse, bool inclusive) {
+  return mlx::core::cummin(a, axis, reverse, inclusive, oxmlx::current_stream());
+}
+
+mlx::core::array diff(const mlx::core::array& a, std::int32_t n, std::int32_t axis) {
+  return mlx::core::diff(a, n, axis, oxmlx::current_stream());
+}
+
 mlx::core::array conv_general(const mlx::core::array& input, const mlx::core::array& weight, rust::Slice<const std::int32_t> stride, rust::Slice<const std::int32_t> padding_lo, rust::Slice<const std::int32_t> padding_hi, rust::Slice<const std::int32_t> kernel_dilation, rust::Slice<const std::int32_t> input_dilation, std::int32_t groups, bool flip) {
   return mlx::core::conv_general(input, weight, oxmlx::to_ints(stride), oxmlx::to_ints(padding_lo), oxmlx::to_ints(padding_hi), oxmlx::to_ints(kernel_dilation), oxmlx::to_ints(input_dilation), groups, flip, oxmlx::current_stream());
 }
@@ -420,42 +444,6 @@ mlx::core::array irfftn(const mlx::core::array& a, FftNormCode norm) {
 
 mlx::core::array rfft_n(const mlx::core::array& a, std::int32_t n, std::int32_t axis, FftNormCode norm) {
   return mlx::core::fft::rfft(a, n, axis, oxmlx::to_fft_norm(norm), oxmlx::current_stream());
-}
-
-mlx::core::array rfft(const mlx::core::array& a, std::int32_t axis, FftNormCode norm) {
-  return mlx::core::fft::rfft(a, axis, oxmlx::to_fft_norm(norm), oxmlx::current_stream());
-}
-
-mlx::core::array irfft_n(const mlx::core::array& a, std::int32_t n, std::int32_t axis, FftNormCode norm) {
-  return mlx::core::fft::irfft(a, n, axis, oxmlx::to_fft_norm(norm), oxmlx::current_stream());
-}
-
-mlx::core::array irfft(const mlx::core::array& a, std::int32_t axis, FftNormCode norm) {
-  return mlx::core::fft::irfft(a, axis, oxmlx::to_fft_norm(norm), oxmlx::current_stream());
-}
-
-mlx::core::array rfft2_n(const mlx::core::array& a, rust::Slice<const std::int32_t> n, rust::Slice<const std::int32_t> axes, FftNormCode norm) {
-  return mlx::core::fft::rfft2(a, oxmlx::to_shape(n), oxmlx::to_ints(axes), oxmlx::to_fft_norm(norm), oxmlx::current_stream());
-}
-
-mlx::core::array rfft2(const mlx::core::array& a, rust::Slice<const std::int32_t> axes, FftNormCode norm) {
-  return mlx::core::fft::rfft2(a, oxmlx::to_ints(axes), oxmlx::to_fft_norm(norm), oxmlx::current_stream());
-}
-
-mlx::core::array irfft2_n(const mlx::core::array& a, rust::Slice<const std::int32_t> n, rust::Slice<const std::int32_t> axes, FftNormCode norm) {
-  return mlx::core::fft::irfft2(a, oxmlx::to_shape(n), oxmlx::to_ints(axes), oxmlx::to_fft_norm(norm), oxmlx::current_stream());
-}
-
-mlx::core::array irfft2(const mlx::core::array& a, rust::Slice<const std::int32_t> axes, FftNormCode norm) {
-  return mlx::core::fft::irfft2(a, oxmlx::to_ints(axes), oxmlx::to_fft_norm(norm), oxmlx::current_stream());
-}
-
-mlx::core::array fftfreq(std::int32_t n, double d) {
-  return mlx::core::fft::fftfreq(n, d, oxmlx::current_stream());
-}
-
-mlx::core::array rfftfreq(std::int32_t n, double d) {
-  return mlx::core::fft::rfftfreq(n, d, oxmlx::current_stream());
 }
 
 } // namespace oxmlx::fft

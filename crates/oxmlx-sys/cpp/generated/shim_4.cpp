@@ -32,6 +32,42 @@
 
 namespace oxmlx::fft {
 
+mlx::core::array rfft(const mlx::core::array& a, std::int32_t axis, FftNormCode norm) {
+  return mlx::core::fft::rfft(a, axis, oxmlx::to_fft_norm(norm), oxmlx::current_stream());
+}
+
+mlx::core::array irfft_n(const mlx::core::array& a, std::int32_t n, std::int32_t axis, FftNormCode norm) {
+  return mlx::core::fft::irfft(a, n, axis, oxmlx::to_fft_norm(norm), oxmlx::current_stream());
+}
+
+mlx::core::array irfft(const mlx::core::array& a, std::int32_t axis, FftNormCode norm) {
+  return mlx::core::fft::irfft(a, axis, oxmlx::to_fft_norm(norm), oxmlx::current_stream());
+}
+
+mlx::core::array rfft2_n(const mlx::core::array& a, rust::Slice<const std::int32_t> n, rust::Slice<const std::int32_t> axes, FftNormCode norm) {
+  return mlx::core::fft::rfft2(a, oxmlx::to_shape(n), oxmlx::to_ints(axes), oxmlx::to_fft_norm(norm), oxmlx::current_stream());
+}
+
+mlx::core::array rfft2(const mlx::core::array& a, rust::Slice<const std::int32_t> axes, FftNormCode norm) {
+  return mlx::core::fft::rfft2(a, oxmlx::to_ints(axes), oxmlx::to_fft_norm(norm), oxmlx::current_stream());
+}
+
+mlx::core::array irfft2_n(const mlx::core::array& a, rust::Slice<const std::int32_t> n, rust::Slice<const std::int32_t> axes, FftNormCode norm) {
+  return mlx::core::fft::irfft2(a, oxmlx::to_shape(n), oxmlx::to_ints(axes), oxmlx::to_fft_norm(norm), oxmlx::current_stream());
+}
+
+mlx::core::array irfft2(const mlx::core::array& a, rust::Slice<const std::int32_t> axes, FftNormCode norm) {
+  return mlx::core::fft::irfft2(a, oxmlx::to_ints(axes), oxmlx::to_fft_norm(norm), oxmlx::current_stream());
+}
+
+mlx::core::array fftfreq(std::int32_t n, double d) {
+  return mlx::core::fft::fftfreq(n, d, oxmlx::current_stream());
+}
+
+mlx::core::array rfftfreq(std::int32_t n, double d) {
+  return mlx::core::fft::rfftfreq(n, d, oxmlx::current_stream());
+}
+
 mlx::core::array fftshift_all(const mlx::core::array& a) {
   return mlx::core::fft::fftshift(a, oxmlx::current_stream());
 }
@@ -296,28 +332,12 @@ StreamCode default_stream(DeviceCode d) {
   return oxmlx::from_stream(mlx::core::default_stream(oxmlx::to_device(d)));
 }
 
-OptStream peek_default_stream(DeviceCode d) {
-  return oxmlx::from_optional(mlx::core::peek_default_stream(oxmlx::to_device(d)));
-}
-
 void set_default_stream(StreamCode s) {
   mlx::core::set_default_stream(oxmlx::to_stream(s));
 }
 
-StreamCode new_stream(DeviceCode d) {
-  return oxmlx::from_stream(mlx::core::new_stream(oxmlx::to_device(d)));
-}
-
 StreamCode new_thread_unsafe_stream(DeviceCode d) {
   return oxmlx::from_stream(mlx::core::new_thread_unsafe_stream(oxmlx::to_device(d)));
-}
-
-StreamCode new_thread_local_stream(DeviceCode d) {
-  return oxmlx::from_stream(mlx::core::new_thread_local_stream(oxmlx::to_device(d)));
-}
-
-StreamCode stream_from_thread_local_stream(StreamCode tls) {
-  return oxmlx::from_stream(mlx::core::stream_from_thread_local_stream(oxmlx::to_thread_local_stream(tls)));
 }
 
 rust::Vec<StreamCode> get_streams() {
@@ -332,25 +352,9 @@ void synchronize_stream(StreamCode stream) {
   mlx::core::synchronize(oxmlx::to_stream(stream));
 }
 
-void synchronize_thread_local(StreamCode stream) {
-  mlx::core::synchronize(oxmlx::to_thread_local_stream(stream));
-}
-
-void clear_streams() {
-  mlx::core::clear_streams();
-}
-
 } // namespace oxmlx::stream
 
 namespace oxmlx::utils {
-
-StreamCode to_stream() {
-  return oxmlx::from_stream(mlx::core::to_stream(oxmlx::current_stream()));
-}
-
-StreamCode to_stream_default(DeviceCode default_) {
-  return oxmlx::from_stream(mlx::core::to_stream(oxmlx::current_stream(), oxmlx::to_device(default_)));
-}
 
 void set_printoptions(std::int32_t options) {
   mlx::core::set_printoptions(oxmlx::to_print_options(options));
@@ -392,20 +396,8 @@ rust::String format_dtype(DtypeCode d) {
   return oxmlx::printed(oxmlx::to_dtype(d));
 }
 
-rust::String format_dtype_kind(DtypeKindCode k) {
-  return oxmlx::printed(oxmlx::to_kind(k));
-}
-
 rust::String format_array(const mlx::core::array& a) {
   return oxmlx::printed(a);
-}
-
-bool is_power_of_2(std::int32_t n) {
-  return mlx::core::is_power_of_2(n);
-}
-
-std::int32_t next_power_of_2(std::int32_t n) {
-  return mlx::core::next_power_of_2(n);
 }
 
 } // namespace oxmlx::utils
@@ -478,10 +470,6 @@ namespace oxmlx::dtype {
 
 bool issubdtype(DtypeCode a, DtypeCode b) {
   return mlx::core::issubdtype(oxmlx::to_dtype(a), oxmlx::to_dtype(b));
-}
-
-bool issubdtype_category(DtypeCategoryCode a, DtypeCode b) {
-  return mlx::core::issubdtype(oxmlx::to_category(a), oxmlx::to_dtype(b));
 }
 
 bool issubdtype_of(DtypeCode a, DtypeCategoryCode b) {

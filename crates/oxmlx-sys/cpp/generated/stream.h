@@ -7,16 +7,10 @@
 namespace oxmlx::stream {
 
 StreamCode default_stream(DeviceCode d);
-OptStream peek_default_stream(DeviceCode d);
 void set_default_stream(StreamCode s);
-StreamCode new_stream(DeviceCode d);
 StreamCode new_thread_unsafe_stream(DeviceCode d);
-StreamCode new_thread_local_stream(DeviceCode d);
-StreamCode stream_from_thread_local_stream(StreamCode tls);
 rust::Vec<StreamCode> get_streams();
 void synchronize();
 void synchronize_stream(StreamCode stream);
-void synchronize_thread_local(StreamCode stream);
-void clear_streams();
 
 } // namespace oxmlx::stream

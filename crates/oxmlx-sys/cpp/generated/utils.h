@@ -6,8 +6,6 @@
 
 namespace oxmlx::utils {
 
-StreamCode to_stream();
-StreamCode to_stream_default(DeviceCode default_);
 void set_printoptions(std::int32_t options);
 PrintCode get_global_formatter();
 DtypeCode result_type_a_b(const mlx::core::array& a, const mlx::core::array& b);
@@ -18,9 +16,6 @@ std::int32_t normalize_axis_index(std::int32_t axis, std::int32_t ndim, rust::St
 rust::String format_device(DeviceCode d);
 rust::String format_stream(StreamCode s);
 rust::String format_dtype(DtypeCode d);
-rust::String format_dtype_kind(DtypeKindCode k);
 rust::String format_array(const mlx::core::array& a);
-bool is_power_of_2(std::int32_t n);
-std::int32_t next_power_of_2(std::int32_t n);
 
 } // namespace oxmlx::utils

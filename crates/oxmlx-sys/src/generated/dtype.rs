@@ -17,7 +17,6 @@ mod ffi {
         type DtypeKindCode = crate::types::ffi::DtypeKindCode;
 
         fn issubdtype(a: DtypeCode, b: DtypeCode) -> Result<bool>;
-        fn issubdtype_category(a: DtypeCategoryCode, b: DtypeCode) -> Result<bool>;
         fn issubdtype_of(a: DtypeCode, b: DtypeCategoryCode) -> Result<bool>;
         fn issubdtype_category_of(a: DtypeCategoryCode, b: DtypeCategoryCode) -> Result<bool>;
         fn promote_types(t1: DtypeCode, t2: DtypeCode) -> Result<DtypeCode>;
@@ -29,11 +28,6 @@ mod ffi {
 /// `bool issubdtype(const Dtype& a, const Dtype& b)`
 pub fn issubdtype(a: Dtype, b: Dtype) -> Result<bool> {
     call("issubdtype", || ffi::issubdtype(a.into(), b.into()))
-}
-
-/// `bool issubdtype(const Dtype::Category& a, const Dtype& b)`
-pub fn issubdtype_category(a: DtypeCategory, b: Dtype) -> Result<bool> {
-    call("issubdtype", || ffi::issubdtype_category(a.into(), b.into()))
 }
 
 /// `bool issubdtype(const Dtype& a, const Dtype::Category& b)`
