@@ -12,11 +12,14 @@
 //! assert_eq!(norm.item::<f32>()?, 5.0);
 //! # Ok::<(), oxmlx::Error>(())
 //! ```
+//!
+//! Guides: [for users of `mlx.core`](doc::mlx_core_users), [lazy evaluation](doc::lazy_evaluation), [transforms](doc::transforms).
 
 pub mod array;
 pub mod build_info;
 mod cpu;
 pub mod distributed;
+pub mod doc;
 pub mod dtype;
 pub mod einsum;
 pub mod error;

@@ -21,13 +21,12 @@
 
 mod both;
 mod format;
-mod fp8;
 mod product;
 mod weights;
 
 pub use self::both::{Operand, gather_qqmm, qqmm};
 pub use self::format::{Affine, Format};
-pub use self::fp8::{from_fp8, to_fp8};
 pub(crate) use self::product::mlx_quantized_matmul;
 pub use self::product::{Picks, gather_qmm, quantized_matmul, quantized_matmul_untransposed};
 pub use self::weights::{Quantized, dequantize, dequantize_as, quantize, quantize_scaled};
+pub use crate::ops::{from_fp8, to_fp8};

@@ -3,6 +3,7 @@
 mod api {
     mod exchange;
     mod fast;
+    mod guide;
     mod indexing;
     mod process;
     mod quantize;
