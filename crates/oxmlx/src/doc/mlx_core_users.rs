@@ -7,7 +7,7 @@
 //! | `mx.exp(a)`, `a.exp()` | `ops::exp(&a)?`, `a.exp()?`: every function is a `Result` |
 //! | `(a + b) * 2` | `((&a + &b)? * 2)?`: operators give a `Result` and take one, so that a chain needs few `?` |
 //! | `a.sum()`, `a.sum(axis=-1)`, `a.sum(axis=(0, 1))` | `a.sum()`, `a.sum_axis(-1, false)`, `ops::sum_axes(&a, &[0, 1], false)` |
-//! | `a[1:, None, ..., idx]`, `a[mask] = 0` | `a.get((1.., NewAxis, Ellipsis, &idx))`, `a.set(&mask, 0)`: see [`index`](crate::index) |
+//! | `a[1:, None, ..., idx]`, `a[mask] = 0` | `a.get((1.., NewAxis, Ellipsis, &idx))`, `a.set(&mask, 0)`: see [`index`] |
 //! | `a.shape == (2, 3)` | `a.shape() == [2, 3]` |
 //! | `mx.array([1, 2])`: the dtype is looked for | `Array::vector(&[1i32, 2])`: it is that of the Rust type |
 //! | `a.item()`, `a.tolist()` | `a.item::<f32>()`, `a.to_vec::<f32>()`: another type than the array's is an error |
@@ -17,7 +17,7 @@
 //! | one thread | any: [`Array`] is `Send + Sync` |
 //! | an index out of range is undefined | an error where its value is known, else clamped: no foreign memory |
 //! | `a[i] += 1` | `a.at(&i).add(1)`: twice where `i` names a place twice |
-//! | `mx.random.seed(3)` holds for the thread | [`random::seed`](crate::random::seed) for the process; a key given is a key used, as there |
+//! | `mx.random.seed(3)` holds for the thread | [`random::seed`] for the process; a key given is a key used, as there |
 //!
 //! Laziness is the same: see [`lazy_evaluation`](super::lazy_evaluation). So are transforms: see [`transforms`](super::transforms). A
 //! training step in both:
@@ -529,12 +529,12 @@
 //! | `array.sqrt` | [`Array::sqrt`] |
 //! | `array.square` | [`Array::square`] |
 //! | `array.squeeze` | [`Array::squeeze`] |
-//! | `array.std` | [`Array::std`], [`Array::std_axis`] |
+//! | `array.std` | [`Array::std`], [`ops::std_axis`] |
 //! | `array.sum` | [`Array::sum`], [`Array::sum_axis`] |
 //! | `array.swapaxes` | [`Array::swapaxes`] |
 //! | `array.tolist` | [`Array::to_vec`], [`Array::try_as_slice`] |
 //! | `array.transpose` | [`Array::transpose`], [`Array::transpose_axes`] |
-//! | `array.var` | [`Array::var`], [`Array::var_axis`] |
+//! | `array.var` | [`Array::var`], [`ops::var_axis`] |
 //! | `array.view` | [`Array::view`] |
 
 #[allow(unused_imports, reason = "the names that the links above begin with")]
