@@ -212,7 +212,7 @@ fn width(name: &str, dtype: &str) -> Result<u64> {
         "BOOL" | "U8" | "I8" | "F8_E4M3" => 1,
         "U16" | "I16" | "F16" | "BF16" => 2,
         "U32" | "I32" | "F32" => 4,
-        "U64" | "I64" | "F64" | "C64" => 8,
+        "U64" | "I64" | "C64" => 8,
         other => {
             let text = format!("tensor {name:?} is {other}, which MLX does not read");
             return Err(Error::new(ErrorKind::Dtype, OP, text));

@@ -16,6 +16,7 @@ mod reduce;
 mod shape;
 mod table;
 
+mod cases;
 mod complete;
 mod errors;
 mod exported;
