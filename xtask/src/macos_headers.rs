@@ -1,4 +1,5 @@
-//! The public C++ header against macOS' MLX, on any system: compiled, not linked, by zig's C++ compiler for arm64 macOS.
+//! `cargo xtask macos-headers`: the public C++ header against macOS' MLX, on any system: compiled, not linked, by zig's C++ compiler for
+//! arm64 macOS.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -11,6 +12,19 @@ use crate::mlx::world::{self, System};
 use crate::python::{Environment, ZIG};
 use crate::tree;
 
+pub(crate) const HELP: &str = "\
+Usage: cargo xtask macos-headers
+
+Compiles the C++ test program of the public header oxmlx/storage.h with the headers of the pinned
+macOS wheel, by zig's C++ compiler from PyPI. Both are fetched once into the cache folder. On a Mac
+there is nothing to do: the test itself does that.
+";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
+    Error::unexpected(arguments)?;
+    compile()
+}
+
 /// Compiles the C++ test program of `oxmlx/storage.h` with the headers of the macOS wheel. On a Mac the test itself does that.
 pub(crate) fn compile() -> Result<(), Error> {
     let host = world::this_host(&System)?;
@@ -20,10 +34,10 @@ pub(crate) fn compile() -> Result<(), Error> {
     let include = headers(&host)?;
     let zig = Environment::ready("zig", &[&ZIG])?;
     let crates = tree::root().join("crates");
-    let mut compiler =
-        zig.script_of(&["-m", "ziglang", "c++", "-target", "aarch64-macos.14.0", "-std=c++20", "-fsyntax-only"]);
+    let mut compiler = zig.script_of(&["-m", "ziglang", "c++", "-target", "aarch64-macos.14.0", "-std=c++20", "-c"]);
     compiler.args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-I"]).arg(crates.join("oxmlx-sys/include"));
     compiler.arg("-isystem").arg(include).arg(crates.join("oxmlx-consumer/tests/cpp/storage.cpp"));
+    compiler.arg("-o").arg(tree::target().join("storage-macos.o"));
     tree::run("the header oxmlx/storage.h for macOS", compiler.stdin(Stdio::null()))
 }
 

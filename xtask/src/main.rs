@@ -49,6 +49,12 @@ const COMMANDS: &[Command] = &[
         run: codegen::coverage::run,
     },
     Command {
+        name: "macos-headers",
+        summary: "compile the public C++ header for macOS",
+        help: macos_headers::HELP,
+        run: macos_headers::run,
+    },
+    Command {
         name: "dist",
         summary: "make a folder with the binary and its libraries",
         help: dist::HELP,
@@ -95,7 +101,7 @@ fn main() -> ExitCode {
 fn overview() -> String {
     let mut text = "Usage: cargo xtask COMMAND [--help]\n\n".to_owned();
     for command in COMMANDS {
-        text.push_str(&format!("  {:<10} {}\n", command.name, command.summary));
+        text.push_str(&format!("  {:<14} {}\n", command.name, command.summary));
     }
     text
 }
@@ -107,7 +113,7 @@ mod tests {
     #[test]
     fn every_command_is_listed_and_its_help_shows_its_usage() {
         for command in COMMANDS {
-            assert!(overview().contains(&format!("  {:<10} {}\n", command.name, command.summary)));
+            assert!(overview().contains(&format!("  {:<14} {}\n", command.name, command.summary)));
             let usage = format!("Usage: cargo xtask {}", command.name);
             assert!(command.help.starts_with(&usage) && command.help.ends_with('\n'), "{}", command.name);
         }

@@ -7,17 +7,20 @@
 //! device, and what is not promised.
 //!
 //! ```
-//! use oxmlx::storage::{StorageBuffer, StorageExportError, StorageExportOptions};
-//! use oxmlx::{Array, Stream, Device};
-//! # Stream::new(Device::Cpu)?.scope(|| {
-//! let a = (Array::vector(&[1.0f32, 2.0, 3.0])? + Array::scalar(1.0f32)?)?;
-//! let options = StorageExportOptions::default();
-//! assert!(matches!(a.storage_view(&options), Err(StorageExportError::ArrayNotAvailable)));
-//! a.eval()?;
-//! let view = a.storage_view(&options)?;
-//! drop(a);
-//! assert_eq!(view.as_slice::<f32>()?, [2.0, 3.0, 4.0]);
-//! # Ok::<(), Box<dyn std::error::Error>>(()) }).unwrap().unwrap();
+//! use oxmlx::storage::{StorageExportError, StorageExportOptions};
+//! use oxmlx::{Array, Device, Stream};
+//! let in_host_memory = || -> Result<(), Box<dyn std::error::Error>> {
+//!     let a = (Array::vector(&[1.0f32, 2.0, 3.0])? + Array::scalar(1.0f32)?)?;
+//!     let options = StorageExportOptions::default();
+//!     assert!(matches!(a.storage_view(&options), Err(StorageExportError::ArrayNotAvailable)));
+//!     a.eval()?;
+//!     let view = a.storage_view(&options)?;
+//!     drop(a);
+//!     assert_eq!(view.as_slice::<f32>()?, [2.0, 3.0, 4.0]);
+//!     Ok(())
+//! };
+//! Stream::new(Device::Cpu)?.scope(in_host_memory)??;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub(crate) mod adopt;
