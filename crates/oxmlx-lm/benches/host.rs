@@ -1,14 +1,13 @@
-//! What the host side costs: sampling a row, and opening a model.
+//! What opening a model costs.
 //!
-//!     cargo bench -p oxmlx-lm --bench host [-- MODEL.gguf]
+//!     cargo bench -p oxmlx-lm --bench host -- MODEL.gguf
 //!
 //! Prints the median of several runs each.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use oxmlx_lm::sampling::Rng;
-use oxmlx_lm::{ModelFiles, Sampler, SamplingParams, StreamDecoder};
+use oxmlx_lm::{ModelFiles, StreamDecoder};
 
 fn median(runs: usize, mut run: impl FnMut()) -> Duration {
     let mut times: Vec<Duration> = (0..runs)
@@ -23,36 +22,10 @@ fn median(runs: usize, mut run: impl FnMut()) -> Duration {
 }
 
 fn main() -> Result<(), oxmlx_lm::Error> {
-    sampling()?;
     match std::env::args().skip(1).find(|a| !a.starts_with("--")) {
         Some(model) => opening(&model),
         None => Ok(()),
     }
-}
-
-fn sampling() -> Result<(), oxmlx_lm::Error> {
-    let mut rng = Rng::new(1);
-    for size in [49_152, 151_936] {
-        // Normally distributed, as logits about are.
-        let logits: Vec<f32> =
-            (0..size).map(|_| ((0..12).map(|_| rng.next_f64()).sum::<f64>() - 6.0) as f32 * 3.0).collect();
-        let base = || SamplingParams::builder().temperature(0.8).seed(1);
-        let settings = [
-            ("greedy", SamplingParams::greedy()),
-            ("top-k 40, top-p, min-p", base().top_k(40).top_p(0.95).min_p(0.05).build()?),
-            ("top-p", base().top_p(0.95).build()?),
-            ("min-p", base().min_p(0.05).build()?),
-            ("temperature alone", base().build()?),
-        ];
-        for (name, params) in settings {
-            let mut sampler = Sampler::new(params);
-            let mut failed = None;
-            let time = median(101, || failed = black_box(sampler.sample(&logits)).err());
-            failed.map_or(Ok(()), Err)?;
-            println!("{size:>7} logits, {name:<24} {time:>10.1?}");
-        }
-    }
-    Ok(())
 }
 
 fn opening(model: &str) -> Result<(), oxmlx_lm::Error> {

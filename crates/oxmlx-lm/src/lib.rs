@@ -32,6 +32,7 @@ pub mod layers;
 mod mapped;
 pub mod models;
 pub mod sampling;
+pub mod speculative;
 pub mod template;
 pub mod tokenizer;
 pub mod verify;

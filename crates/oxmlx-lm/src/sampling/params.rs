@@ -102,6 +102,11 @@ impl SamplingParams {
         self.chooses_best() && !self.edits()
     }
 
+    /// Whether Mirostat is in the filters' place.
+    pub(crate) fn has_mirostat(&self) -> bool {
+        self.mirostat.is_some()
+    }
+
     /// Whether the choice is no matter of chance; it may still depend on biases, penalties and a grammar.
     pub(super) fn chooses_best(&self) -> bool {
         self.temperature == 0.0

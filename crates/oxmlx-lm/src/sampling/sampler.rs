@@ -140,6 +140,11 @@ impl Sampler {
         Ok(mixed.into_iter().map(|(id, p)| (id, p as f32)).filter(|c| c.1 > 0.0).collect())
     }
 
+    /// The next of its random numbers, in `0.0..1.0`.
+    pub(crate) fn uniform(&mut self) -> f64 {
+        self.rng.next_f64()
+    }
+
     /// Loads the row and takes out what is ruled out for good.
     fn load(&mut self, logits: &[f32], largest: f32) -> Result<()> {
         self.row.load(logits, largest);

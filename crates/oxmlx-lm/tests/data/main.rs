@@ -8,6 +8,7 @@ mod grammar;
 mod random;
 mod reference;
 mod sampling;
+mod speculative;
 mod stages;
 mod support;
 mod template;

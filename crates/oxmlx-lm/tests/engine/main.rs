@@ -4,6 +4,7 @@ mod batch;
 mod caches;
 mod generate;
 mod smollm2;
+mod speculative;
 #[path = "../data/support.rs"]
 #[expect(dead_code, reason = "shared with the data tests, which use more of it")]
 mod support;
