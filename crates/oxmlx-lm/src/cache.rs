@@ -31,6 +31,7 @@ mod paged;
 mod quantized;
 mod rotating;
 mod rows;
+pub mod saved;
 mod snapshot;
 
 pub use attend::{AttentionPath, Reason};
@@ -41,4 +42,5 @@ pub use paged::{BlockId, BlockStep, PagedKvCache, PagedPool, PagedStore, TableId
 pub use quantized::QuantizedKvCache;
 pub use rotating::RotatingKvCache;
 pub use rows::RowsCache;
+pub use saved::SavedCache;
 pub use snapshot::Snapshot;

@@ -34,8 +34,10 @@ mod policy;
 mod pool;
 mod prefill;
 mod prefix;
+mod saved;
 mod sequence;
 mod step;
+mod verify;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -50,6 +52,7 @@ pub use prefill::{PrefillOptions, PrefillStep};
 pub use prefix::Prefix;
 pub use sequence::{SequenceId, SequenceSpec};
 pub use step::{RowOutcome, StepBatch};
+pub use verify::{DraftedRow, RoundOutcome};
 
 use sequence::Row;
 use step::Flight;

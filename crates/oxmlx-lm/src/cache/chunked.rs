@@ -4,6 +4,7 @@ use oxmlx::{Array, Dtype};
 
 use super::buffer::{check, room, rows, write};
 use super::contract::{Cache, CacheKind, Positions, Visible, cannot_trim};
+use super::saved::{Part, SavedCache};
 use super::snapshot::Snapshot;
 use crate::{Error, ErrorKind, Result};
 
@@ -32,6 +33,13 @@ impl ChunkedKvCache {
             return Err(Error::new(ErrorKind::Cache, "chunks of 0 tokens hold nothing: give at least 1"));
         }
         Ok(Self { chunk, buffers: None, start: 0, offset: 0 })
+    }
+
+    /// An empty one with these rows, the first of which stands at `start`.
+    pub(super) fn filled(mut self, keys: Array, values: Array, start: usize) -> Self {
+        self.offset = start + keys.dim(2).unwrap_or(0) as usize;
+        (self.start, self.buffers) = (start, Some((keys, values)));
+        self
     }
 
     /// The position of the first token that is left.
@@ -104,6 +112,13 @@ impl Cache for ChunkedKvCache {
     fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         *self = snapshot.of("chunked")?;
         Ok(())
+    }
+
+    fn saved(&self) -> Result<Option<SavedCache>> {
+        let Some((keys, values)) = self.buffers.as_ref().filter(|_| self.offset > self.start) else { return Ok(None) };
+        let live = [rows(keys, 0, Cache::len(self))?, rows(values, 0, Cache::len(self))?].map(Part::Array);
+        let numbers = [self.offset, self.chunk, self.start].map(Part::Number);
+        Ok(Some(SavedCache::new("ChunkedKVCache", live.into_iter().chain(numbers).collect())))
     }
 
     fn can_batch(&self) -> bool {

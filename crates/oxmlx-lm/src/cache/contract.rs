@@ -7,7 +7,7 @@ use oxmlx::Array;
 use oxmlx::fused::CachedAttention;
 
 use super::attend::{self, AttentionPath};
-use super::{KvCache, RowsCache, Snapshot};
+use super::{KvCache, RowsCache, SavedCache, Snapshot};
 use crate::{Error, ErrorKind, Result};
 
 /// What a cache is, for messages and files.
@@ -157,6 +157,14 @@ pub trait Cache: fmt::Debug + Send + Sync {
     fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         let _ = snapshot;
         Err(Error::new(ErrorKind::Cache, format!("a {} cache can't be restored from this snapshot", self.kind())))
+    }
+
+    /// The state as mlx-lm has it in files; `None` for an empty cache and for a kind that mlx-lm does not have.
+    ///
+    /// # Errors
+    /// Only what every entry into MLX can report.
+    fn saved(&self) -> Result<Option<SavedCache>> {
+        Ok(None)
     }
 
     /// The sequences that it holds.

@@ -5,6 +5,7 @@ use oxmlx::{Array, Dtype, ops};
 
 use super::attend::AttentionPath;
 use super::contract::{Cache, CacheKind, Positions, Visible, cannot_trim};
+use super::saved::{Part, SavedCache};
 use super::snapshot::Snapshot;
 use crate::{Error, ErrorKind, Result};
 
@@ -170,6 +171,11 @@ impl Cache for KvCache {
     fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         *self = snapshot.of("plain")?;
         Ok(())
+    }
+
+    fn saved(&self) -> Result<Option<SavedCache>> {
+        let state = |(keys, values)| vec![Part::Array(keys), Part::Array(values), Part::Number(self.len)];
+        Ok(self.live()?.map(|live| SavedCache::new("KVCache", state(live))))
     }
 
     fn can_batch(&self) -> bool {

@@ -5,6 +5,7 @@ use oxmlx::{Array, Dtype};
 
 use super::buffer::{check, room, rows, write};
 use super::contract::{Cache, CacheKind, Positions, Visible, cannot_trim};
+use super::saved::{Part, SavedCache};
 use super::snapshot::Snapshot;
 use crate::{Error, ErrorKind, Result};
 
@@ -141,6 +142,13 @@ impl Cache for QuantizedKvCache {
     fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         *self = snapshot.of("quantized")?;
         Ok(())
+    }
+
+    fn saved(&self) -> Result<Option<SavedCache>> {
+        let Some(parts) = self.parts()? else { return Ok(None) };
+        let (keys, values) = (Part::Group(parts[..3].to_vec()), Part::Group(parts[3..].to_vec()));
+        let numbers = [self.len, self.affine.group_size() as usize, self.affine.bits() as usize].map(Part::Number);
+        Ok(Some(SavedCache::new("QuantizedKVCache", [keys, values].into_iter().chain(numbers).collect())))
     }
 
     fn can_batch(&self) -> bool {

@@ -5,8 +5,9 @@
 
 use oxmlx::{Array, Dtype};
 
-use super::buffer::{check, concatenate, room, rows, write};
+use super::buffer::{check, concatenate, room, rows, shape4, write};
 use super::contract::{Cache, CacheKind, Positions, Visible, cannot_trim};
+use super::saved::{Part, SavedCache};
 use super::snapshot::Snapshot;
 use crate::{Error, ErrorKind, Result};
 
@@ -60,6 +61,34 @@ impl RotatingKvCache {
             return Err(Error::new(ErrorKind::Cache, "slack is given to an empty cache"));
         }
         self.slack = slack;
+        Ok(self)
+    }
+
+    /// An empty one with keys and values in the order of positions: the kept ones, then at least those of the window before `offset`.
+    pub(super) fn filled(mut self, [keys, values]: [Array; 2], offset: usize) -> Result<Self> {
+        let held = check(&keys, &values, None)?[2] as usize;
+        let kept = self.keep.min(offset);
+        let window = (offset - kept).min(self.max_size - self.keep);
+        if held < kept + window {
+            let what = format!("{held} rows are too few for a window of {} after {offset} tokens", self.max_size);
+            return Err(Error::new(ErrorKind::Format, what));
+        }
+        // As if they had just come, behind the kept ones; rubbish stands for what the slack would hold.
+        let extra = self.slack.min(offset - kept - window);
+        let last = |all: &Array| -> Result<Array> {
+            let window = rows(all, held - window, held)?;
+            let mut parts = vec![rows(&window, 0, 1.min(extra))?; extra];
+            parts.push(window);
+            concatenate(&parts)
+        };
+        if kept > 0 {
+            self.append(&rows(&keys, 0, kept)?, &rows(&values, 0, kept)?)?;
+        }
+        if window > 0 {
+            (self.offset, self.low) = (offset - window - extra, offset - window - extra);
+            self.append_anew([&last(&keys)?, &last(&values)?], window + extra)?;
+            self.low = self.low.max(offset - window);
+        }
         Ok(self)
     }
 
@@ -255,6 +284,22 @@ impl Cache for RotatingKvCache {
     fn restore(&mut self, snapshot: &Snapshot) -> Result<()> {
         *self = snapshot.of("rotating")?;
         Ok(())
+    }
+
+    fn saved(&self) -> Result<Option<SavedCache>> {
+        let Some((keys, values)) = self.buffers.as_ref().filter(|_| self.offset > 0) else { return Ok(None) };
+        let kept = self.keep.min(self.offset);
+        let window = (self.offset - kept).min(self.max_size - self.keep);
+        // mlx-lm's ring has no slack: the kept ones, and as many of the last as are seen.
+        let live = |buffer: &Array| {
+            let all = concatenate(&self.ordered(buffer)?)?;
+            let held = shape4(&all)?[2] as usize;
+            let parts = [rows(&all, 0, kept)?, rows(&all, held - window, held)?];
+            concatenate(&parts[usize::from(kept == 0)..])
+        };
+        let live = [live(keys)?, live(values)?].map(Part::Array);
+        let numbers = [self.offset, self.keep, self.max_size, kept + window].map(Part::Number);
+        Ok(Some(SavedCache::new("RotatingKVCache", live.into_iter().chain(numbers).collect())))
     }
 
     fn can_batch(&self) -> bool {

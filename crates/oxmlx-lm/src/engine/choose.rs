@@ -19,6 +19,7 @@ pub(super) fn lock(sampler: &SharedSampler) -> MutexGuard<'_, Sampled> {
 impl Sampled {
     /// The token of one row; [`FAILED`] when there is none, with the error kept.
     fn draw(&mut self, logits: &[f32]) -> u32 {
+        self.unread.push_back(self.sampler.rng().clone());
         self.sampler.sample(logits).unwrap_or_else(|error| {
             self.error.get_or_insert(error);
             FAILED

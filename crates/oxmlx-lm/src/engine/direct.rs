@@ -1,8 +1,12 @@
 //! One sequence at a time: what a command line needs of an engine.
 
+use std::collections::VecDeque;
+
 use super::prefill::{PrefillOptions, PrefillStep};
 use super::sequence::SequenceSpec;
+use super::verify::DraftedRow;
 use super::{Engine, FinishReason, SequenceId, StepBatch};
+use crate::speculative::{Acceptance, DraftStats, Drafter};
 use crate::{Error, ErrorKind, LanguageModel, Result, SamplingParams};
 
 /// What to generate.
@@ -10,22 +14,40 @@ use crate::{Error, ErrorKind, LanguageModel, Result, SamplingParams};
 pub struct Request {
     spec: SequenceSpec,
     options: PrefillOptions,
+    speculation: Option<Speculation>,
+}
+
+/// Who drafts, how many tokens at a time, and by which rule they stand.
+struct Speculation {
+    drafter: Box<dyn Drafter>,
+    most: usize,
+    rule: Acceptance,
+    stats: DraftStats,
 }
 
 impl Request {
     /// At most `max_tokens` tokens, until one of `eos` comes.
     pub fn new(max_tokens: usize, eos: &[u32]) -> Self {
-        Self { spec: SequenceSpec::new(max_tokens).eos(eos), options: PrefillOptions::default() }
+        Self { spec: SequenceSpec::new(max_tokens).eos(eos), options: PrefillOptions::default(), speculation: None }
     }
 
     /// What a sequence of [`GenerationPolicy`](super::GenerationPolicy) or of one's own wants.
     pub fn of(spec: SequenceSpec) -> Self {
-        Self { spec, options: PrefillOptions::default() }
+        Self { spec, options: PrefillOptions::default(), speculation: None }
     }
 
     /// How tokens are chosen; the most likely one by default.
     pub fn sampling(mut self, sampling: SamplingParams) -> Self {
         self.spec = self.spec.sampling(sampling);
+        self
+    }
+
+    /// Looks at up to `most` tokens of `drafter`'s in one pass. Where no rule is given it is the one that gives what would be given without:
+    /// greedy, or sampler-match.
+    pub fn speculate(mut self, drafter: impl Drafter + 'static, most: usize, rule: Option<Acceptance>) -> Self {
+        let greedy = self.spec.sampling.temperature() == 0.0;
+        let rule = rule.unwrap_or(if greedy { Acceptance::Greedy } else { Acceptance::SamplerMatch });
+        self.speculation = Some(Speculation { drafter: Box::new(drafter), most, rule, stats: DraftStats::default() });
         self
     }
 
@@ -101,7 +123,7 @@ impl<M: LanguageModel> DirectEngine<M> {
         request: Request,
         progress: &mut dyn FnMut(PrefillProgress) -> bool,
     ) -> Result<Generation<'_, M>> {
-        let Request { spec, options } = request;
+        let Request { spec, options, speculation } = request;
         let id = match self.row {
             Some(id) => {
                 self.engine.reopen(id, spec)?;
@@ -109,6 +131,9 @@ impl<M: LanguageModel> DirectEngine<M> {
             }
             None => *self.row.insert(self.engine.open(spec)?),
         };
+        if let Some(speculation) = &speculation {
+            self.engine.check_speculation(id, speculation.most, speculation.rule)?;
+        }
         let plan = self.engine.begin(id, prompt, options)?;
         let total = prompt.len();
         let mut done = plan.adopted();
@@ -124,7 +149,8 @@ impl<M: LanguageModel> DirectEngine<M> {
                 return cancelled();
             }
         }
-        Ok(Generation { engine: &mut self.engine, id, begun: false, finished: None })
+        let engine = &mut self.engine;
+        Ok(Generation { engine, id, begun: false, finished: None, speculation, ready: VecDeque::new(), ending: None })
     }
 }
 
@@ -136,6 +162,10 @@ pub struct Generation<'a, M: LanguageModel = Box<dyn LanguageModel>> {
     id: SequenceId,
     begun: bool,
     finished: Option<FinishReason>,
+    speculation: Option<Speculation>,
+    /// Tokens of a round that were not given yet, and how the round ended.
+    ready: VecDeque<u32>,
+    ending: Option<FinishReason>,
 }
 
 impl<M: LanguageModel> Generation<'_, M> {
@@ -144,7 +174,15 @@ impl<M: LanguageModel> Generation<'_, M> {
         self.finished
     }
 
+    /// How good the drafts were, where there are some.
+    pub fn draft_stats(&self) -> Option<DraftStats> {
+        self.speculation.as_ref().map(|speculation| speculation.stats)
+    }
+
     fn step(&mut self) -> Result<Option<u32>> {
+        if self.begun && self.speculation.is_some() {
+            return self.round();
+        }
         let outcome = if self.begun {
             let mut outcomes = self.engine.advance(&StepBatch::new(&[self.id]))?;
             outcomes.pop().ok_or_else(|| Error::new(ErrorKind::Sequence, format!("{} gave no token", self.id)))?
@@ -154,6 +192,28 @@ impl<M: LanguageModel> Generation<'_, M> {
         };
         self.finished = outcome.finish;
         outcome.error.map_or(Ok(outcome.token), Err)
+    }
+
+    /// The next token of the round at hand, or of another one.
+    fn round(&mut self) -> Result<Option<u32>> {
+        if let (true, Some(speculation)) = (self.ready.is_empty() && self.ending.is_none(), &mut self.speculation) {
+            let draft = speculation.drafter.draft(self.engine.text(self.id)?, speculation.most)?;
+            let row = DraftedRow { id: self.id, draft, rule: speculation.rule };
+            let outcome = self.engine.verify_round(&[row])?.pop();
+            let outcome =
+                outcome.ok_or_else(|| Error::new(ErrorKind::Sequence, format!("{} gave nothing", self.id)))?;
+            speculation.stats.add(&outcome.verdict);
+            if let Some(error) = outcome.error {
+                return Err(error);
+            }
+            self.ready.extend(outcome.tokens);
+            self.ending = outcome.finish;
+        }
+        let token = self.ready.pop_front();
+        if self.ready.is_empty() {
+            self.finished = self.ending;
+        }
+        Ok(token)
     }
 }
 

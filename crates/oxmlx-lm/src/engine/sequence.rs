@@ -1,5 +1,6 @@
 //! Sequences: what they want, and what the engine keeps of them.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -9,6 +10,7 @@ use super::finish::{FinishReason, FinishRules, RepetitionLoop, StopRule};
 use super::pool::CachePolicy;
 use super::{Engine, StepBatch};
 use crate::cache::Cache;
+use crate::sampling::Rng;
 use crate::{Error, ErrorKind, LanguageModel, Result, Sampler, SamplingParams};
 
 /// A sequence of an engine. Numbers are not used twice.
@@ -77,6 +79,14 @@ pub(super) type SharedSampler = Arc<Mutex<Sampled>>;
 pub(super) struct Sampled {
     pub(super) sampler: Sampler,
     pub(super) error: Option<Error>,
+    /// The random numbers before each draw that was not read yet.
+    pub(super) unread: VecDeque<Rng>,
+}
+
+impl Sampled {
+    fn shared(sampler: Sampler) -> SharedSampler {
+        Arc::new(Mutex::new(Self { sampler, error: None, unread: VecDeque::new() }))
+    }
 }
 
 /// Where a sequence stands.
@@ -134,6 +144,20 @@ impl Row {
         self.caches.iter().filter_map(|cache| cache.slack()).min()
     }
 
+    /// Takes back draws that nobody read: random numbers and history are as if they had not been. What is still to be computed of
+    /// them draws from a sampler that is not the row's any more.
+    pub(super) fn forget_draws(&mut self) -> Result<()> {
+        let Some(shared) = &self.sampler else { return Ok(()) };
+        let sampler = {
+            let sampled = super::choose::lock(shared);
+            let mut sampler = sampled.sampler.clone();
+            sampled.unread.front().into_iter().for_each(|rng| sampler.set_rng(rng.clone()));
+            sampler
+        };
+        self.sampler = Some(Sampled::shared(sampler));
+        self.begin_sampler()
+    }
+
     pub(super) fn error(&self) -> Option<Error> {
         self.sampler.as_ref().and_then(|shared| super::choose::lock(shared).error.take())
     }
@@ -173,7 +197,7 @@ impl<M: LanguageModel> Engine<M> {
         let max_context = self.model.max_context();
         let sampler = match sampling.is_greedy() {
             true => None,
-            false => Some(Arc::new(Mutex::new(Sampled { sampler: Sampler::new(sampling), error: None }))),
+            false => Some(Sampled::shared(Sampler::new(sampling))),
         };
         (FinishRules { eos, stop, max_tokens, max_context, repetition }, sampler)
     }
@@ -259,8 +283,14 @@ impl<M: LanguageModel> Engine<M> {
             // A ring that has overwritten what it would go back to: the text can be fed anew.
             self.rebuild(id)?;
         }
-        self.flights.iter_mut().for_each(|flight| flight.forget(id));
-        self.drop_idle_flights();
+        if self.flights.iter().any(|flight| flight.place(id).is_some()) {
+            self.flights.iter_mut().for_each(|flight| flight.forget(id));
+            self.drop_idle_flights();
+            let row = self.row_mut(id)?;
+            if let State::Decoding = row.state {
+                row.forget_draws()?;
+            }
+        }
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use oxmlx::{Array, Device, ops};
 
-use super::choose::{FAILED, choose};
+use super::choose::{FAILED, choose, lock};
 use super::sequence::{Row, State};
 use super::{Engine, FinishReason, SequenceId};
 use crate::language_model::Logits;
@@ -68,7 +68,7 @@ impl Flight {
         self.ids.iter_mut().filter(|other| **other == Some(id)).for_each(|other| *other = None);
     }
 
-    fn place(&self, id: SequenceId) -> Option<usize> {
+    pub(super) fn place(&self, id: SequenceId) -> Option<usize> {
         self.ids.iter().position(|other| *other == Some(id))
     }
 }
@@ -220,7 +220,7 @@ impl<M: LanguageModel> Engine<M> {
     }
 
     /// Feeds what a row's caches lack of its text, but for the last token: they were made anew.
-    fn catch_up(&mut self, id: SequenceId) -> Result<()> {
+    pub(super) fn catch_up(&mut self, id: SequenceId) -> Result<()> {
         const PIECE: usize = 512;
         loop {
             let row = self.row(id)?;
@@ -300,6 +300,9 @@ impl<M: LanguageModel> Engine<M> {
             outcome.finish = Some(FinishReason::Cancelled);
             return outcome;
         };
+        if let (Ok(_), Some(sampler)) = (&token, &row.sampler) {
+            lock(sampler).unread.pop_front();
+        }
         let taken = match token {
             Ok(FAILED) => {
                 let missing = || Error::new(ErrorKind::Sampling, "the sampler gave no token");
@@ -331,6 +334,7 @@ impl<M: LanguageModel> Engine<M> {
     fn again_alone(&mut self, id: SequenceId) -> Result<u32> {
         self.flights.iter_mut().for_each(|flight| flight.forget(id));
         self.drop_idle_flights();
+        self.row_mut(id)?.forget_draws()?;
         self.rebuild(id)?;
         self.catch_up(id)?;
         let inputs = self.inputs(&[id])?;

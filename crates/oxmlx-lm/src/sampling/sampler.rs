@@ -69,6 +69,16 @@ impl Sampler {
         prompt.iter().for_each(|&token| self.remember(token));
     }
 
+    /// The random numbers that are to come.
+    pub(crate) fn rng(&self) -> &Rng {
+        &self.rng
+    }
+
+    /// Draws from these random numbers from now on.
+    pub(crate) fn set_rng(&mut self, rng: Rng) {
+        self.rng = rng;
+    }
+
     /// Adds a token that was chosen elsewhere.
     ///
     /// # Errors

@@ -2,7 +2,10 @@
 
 mod batch;
 mod caches;
+mod edges;
 mod generate;
+mod prompt_cache;
+mod rounds;
 mod smollm2;
 mod speculative;
 #[path = "../data/support.rs"]
