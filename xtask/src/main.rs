@@ -5,10 +5,12 @@ use std::process::ExitCode;
 
 mod bench;
 mod codegen;
+mod cuda_bundle;
 mod demo;
 mod digits;
 mod dist;
 mod error;
+mod fuzz;
 mod macos_headers;
 #[path = "../../crates/oxmlx-sys/build/mod.rs"]
 mod mlx;
@@ -60,6 +62,13 @@ const COMMANDS: &[Command] = &[
         help: dist::HELP,
         run: dist::run,
     },
+    Command {
+        name: "cuda-bundle",
+        summary: "put the tests into a folder for a machine with a GPU",
+        help: cuda_bundle::HELP,
+        run: cuda_bundle::run,
+    },
+    Command { name: "fuzz", summary: "make hostile calls of the whole API", help: fuzz::HELP, run: fuzz::run },
     Command {
         name: "bench",
         summary: "measure oxmlx beside mlx-lm and llama.cpp",

@@ -347,6 +347,15 @@ pub fn istft(matrix: &Array, stft: &Stft<'_>, length: Option<i32>) -> Result<Arr
         let text = format!("shape {:?} is no transform: it takes frames and frequencies", matrix.shape());
         return Err(Error::new(ErrorKind::Shape, "istft", text).with_shape(matrix.shape()));
     }
+    // MLX counts one by one over what these ask for.
+    let bins = matrix.dim(-1).unwrap_or(0);
+    if ![bins, 2 * (bins - 1), 2 * bins - 1].contains(&stft.n_fft) {
+        let text = format!("{bins} frequencies are not those of windows of {}", stft.n_fft);
+        return Err(Error::new(ErrorKind::Shape, "istft", text).with_shape(matrix.shape()));
+    }
+    if stft.hop.is_some_and(|hop| hop > stft.n_fft) {
+        return Err(Error::new(ErrorKind::InvalidArgument, "istft", "the hop leaves gaps between the windows"));
+    }
     let made = raw::istft(
         &matrix.0,
         Some(stft.n_fft),

@@ -61,6 +61,14 @@ fn damaged(op: &'static str, text: impl Into<String>) -> Error {
 }
 
 /// The names and the arrays of a list, in two.
+/// The arrays computed and in row-major order: MLX copies them itself where they are not, and writes to a null pointer where memory
+/// does not suffice.
+fn settled(arrays: &[crate::Array]) -> Result<Vec<crate::Array>> {
+    let packed: Vec<_> = arrays.iter().map(|a| crate::ops::contiguous(a, false)).collect::<Result<_>>()?;
+    crate::eval(&packed)?;
+    Ok(packed)
+}
+
 fn unzipped<'n>(arrays: &'n [(&'n str, crate::Array)]) -> (Vec<&'n str>, Vec<crate::Array>) {
     arrays.iter().map(|(name, array)| (*name, array.clone())).unzip()
 }

@@ -7,7 +7,7 @@ pub use oxmlx_sys::types::{MatrixNorm, Triangle};
 
 use crate::ops::check;
 use crate::runtime::on_cpu;
-use crate::{Array, Error, ErrorKind, Result};
+use crate::{Array, Dtype, Error, ErrorKind, Result, ops};
 
 /// Which norm is taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,6 +43,27 @@ pub fn norm(a: &Array, order: Order, axes: Option<&[i32]>, keepdims: bool) -> Re
         check::axes(a, axes, "norm")?;
     }
     on_cpu(|| {
+        // These are singular values: LAPACK ends the process for what is not finite.
+        let spectral = match order {
+            Order::Named(MatrixNorm::Nuclear) => true,
+            Order::Number(order) => order.abs() == 2.0,
+            _ => false,
+        };
+        let all: Vec<i32> = (0..a.ndim() as i32).collect();
+        let over = axes.unwrap_or(&all);
+        if spectral && over.len() == 2 {
+            let is_finite = ops::isfinite(a)?;
+            let whole = ops::all_axes(&is_finite, over, keepdims)?;
+            let a = ops::where_(&is_finite, a, &ops::zeros_like(a)?)?;
+            if a.size() == 0 {
+                return ops::sum_axes(&ops::abs(&a)?, over, keepdims);
+            }
+            let norm = Array::from(match order {
+                Order::Number(order) => raw::norm_ord(&a.0, order, axes, keepdims)?,
+                _ => raw::norm_named(&a.0, MatrixNorm::Nuclear, axes, keepdims)?,
+            });
+            return ops::where_(&whole, &norm, &Array::scalar(f32::NAN)?);
+        }
         Ok(match order {
             Order::Default => raw::norm(&a.0, axes, keepdims)?,
             Order::Number(order) => raw::norm_ord(&a.0, order, axes, keepdims)?,
@@ -58,6 +79,21 @@ fn matrices(a: &Array, op: &'static str) -> Result<()> {
     }
     let text = format!("shape {:?} is no matrix: it takes two dimensions or more", a.shape());
     Err(Error::new(ErrorKind::Shape, op, text).with_shape(a.shape()))
+}
+
+/// Matrices that LAPACK's LU factors: MLX divides by the number of elements.
+fn filled(a: &Array, op: &'static str) -> Result<()> {
+    matrices(a, op)?;
+    if a.size() > 0 {
+        return Ok(());
+    }
+    let text = format!("the matrices of shape {:?} have no elements", a.shape());
+    Err(Error::new(ErrorKind::Shape, op, text).with_shape(a.shape()))
+}
+
+fn filled_square(a: &Array, op: &'static str) -> Result<()> {
+    square(a, op)?;
+    filled(a, op)
 }
 
 fn square(a: &Array, op: &'static str) -> Result<()> {
@@ -106,7 +142,6 @@ fn empty(a: &Array, op: &'static str) -> Result<Array> {
             let batch = &a.shape()[..a.ndim() - 2];
             crate::ops::ones(batch, a.dtype())
         }
-        "eigvals" => crate::ops::zeros(&a.shape()[..a.ndim() - 1], crate::Dtype::Complex64),
         _ => Ok(a.clone()),
     }
 }
@@ -122,8 +157,6 @@ of_square! {
     cholesky_inv(upper): "[[2.0f32, 0.0], [0.0, 1.0]]" => "Array::matrix(&[[0.25f32, 0.0], [0.0, 1.0]])";
     /// The determinant.
     det(): "[[1.0f32, 2.0], [3.0, 4.0]]" => "Array::scalar(-2.0f32)";
-    /// The eigenvalues, complex64, in no order.
-    eigvals(): "[[2.0f32, 0.0], [0.0, 2.0]]" => "Array::vector(&[2.0f32, 2.0])";
 }
 
 /// The Moore-Penrose pseudo-inverse. Lazy.
@@ -141,8 +174,11 @@ of_square! {
 /// # Source
 /// C++ `mlx::core::linalg::pinv` (`mlx/linalg.h`).
 pub fn pinv(a: &Array) -> Result<Array> {
-    matrices(a, "pinv")?;
-    on_cpu(|| Ok(raw::pinv(&a.0)?.into()))
+    filled(a, "pinv")?;
+    on_cpu(|| {
+        let (a, nan) = finite(a)?;
+        ops::add(&Array::from(raw::pinv(&a.0)?), &nan)
+    })
 }
 
 /// Declares functions of one matrix to two arrays.
@@ -177,13 +213,68 @@ macro_rules! two_of {
 
 two_of! {
     /// The orthogonal `q` and the upper triangular `r` with `q @ r = a`.
-    qr matrices "assert!(ops::matmul(&x, &y)?.all_close(&a)?);";
+    qr filled "assert!(ops::matmul(&x, &y)?.all_close(&a)?);";
     /// The factors of [`lu`] in one matrix, and the pivots (uint32).
-    lu_factor matrices "assert_eq!((x.shape(), y.shape()), (&[2, 2][..], &[2][..]));";
-    /// The eigenvalues and the right eigenvectors (columns), complex64, in no order.
-    eig square "assert_eq!((x.shape(), y.shape()), (&[2][..], &[2, 2][..]));";
+    lu_factor filled "assert_eq!((x.shape(), y.shape()), (&[2, 2][..], &[2][..]));";
     /// The sign of the determinant and the logarithm of its magnitude.
-    slogdet square "assert!((x.item::<f32>()? - 1.0).abs() < 1e-6 && (y.item::<f32>()? - 5f32.ln()).abs() < 1e-5);";
+    slogdet filled_square "assert!((x.item::<f32>()? - 1.0).abs() < 1e-6 && (y.item::<f32>()? - 5f32.ln()).abs() < 1e-5);";
+}
+
+/// The eigenvalues, complex64, in no order. NaN for a matrix with a number that is not finite: LAPACK ends the process for one. Lazy.
+///
+/// ```
+/// use oxmlx::{Array, Complex32, linalg};
+/// let values = linalg::eigvals(&Array::matrix(&[[2.0f32, 0.0], [0.0, 2.0]])?)?;
+/// assert_eq!(values.to_vec::<Complex32>()?, [Complex32::new(2.0, 0.0); 2]);
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Shape`] for matrices that are not square; what LAPACK reports, when evaluated.
+///
+/// # Source
+/// C++ `mlx::core::linalg::eigvals` (`mlx/linalg.h`).
+pub fn eigvals(a: &Array) -> Result<Array> {
+    square(a, "eigvals")?;
+    if a.size() == 0 {
+        return ops::zeros(&a.shape()[..a.ndim() - 1], Dtype::Complex64);
+    }
+    on_cpu(|| {
+        let (a, nan) = finite(a)?;
+        ops::add(&Array::from(raw::eigvals(&a.0)?), &ops::squeeze(&nan, -1)?)
+    })
+}
+
+/// The eigenvalues, complex64, in no order, and the right eigenvectors (columns). NaN for a matrix with a number that is not finite: LAPACK
+/// ends the process for one. Lazy.
+///
+/// ```
+/// use oxmlx::{Array, linalg};
+/// let (values, vectors) = linalg::eig(&Array::matrix(&[[2.0f32, 1.0], [1.0, 3.0]])?)?;
+/// assert_eq!((values.shape(), vectors.shape()), (&[2][..], &[2, 2][..]));
+/// # Ok::<(), oxmlx::Error>(())
+/// ```
+///
+/// # Errors
+/// [`ErrorKind::Shape`] for matrices that are not square or have no elements; what LAPACK reports, when evaluated.
+///
+/// # Source
+/// C++ `mlx::core::linalg::eig` (`mlx/linalg.h`).
+pub fn eig(a: &Array) -> Result<(Array, Array)> {
+    filled_square(a, "eig")?;
+    on_cpu(|| {
+        let (a, nan) = finite(a)?;
+        let (values, vectors) = raw::eig(&a.0)?;
+        Ok((ops::add(&Array::from(values), &ops::squeeze(&nan, -1)?)?, ops::add(&Array::from(vectors), &nan)?))
+    })
+}
+
+/// The matrices with zeros for what is not finite, and for each a number to add to its results: NaN where there was such, else 0.
+fn finite(a: &Array) -> Result<(Array, Array)> {
+    let is_finite = ops::isfinite(a)?;
+    let whole = ops::all_axes(&is_finite, &[-2, -1], true)?;
+    let nan = ops::where_(&whole, &Array::scalar(0.0f32)?, &Array::scalar(f32::NAN)?)?;
+    Ok((ops::where_(&is_finite, a, &ops::zeros_like(a)?)?, nan))
 }
 
 /// The singular value decomposition: `u`, the singular values falling, `v^T`, with `u[:, ..k] @ diag(s) @ vt[..k] = a`. Lazy.
@@ -201,9 +292,12 @@ two_of! {
 /// # Source
 /// C++ `mlx::core::linalg::svd` (`mlx/linalg.h`).
 pub fn svd(a: &Array) -> Result<(Array, Array, Array)> {
-    matrices(a, "svd")?;
-    let [u, s, vt] = check::exactly(on_cpu(|| Ok(raw::svd(&a.0, true)?))?, "svd")?;
-    Ok((u, s, vt))
+    filled(a, "svd")?;
+    on_cpu(|| {
+        let (a, nan) = finite(a)?;
+        let [u, s, vt] = check::exactly(raw::svd(&a.0, true)?, "svd")?;
+        Ok((ops::add(&u, &nan)?, ops::add(&s, &ops::squeeze(&nan, -1)?)?, ops::add(&vt, &nan)?))
+    })
 }
 
 /// The singular values alone, falling. See [`svd`].
@@ -221,9 +315,12 @@ pub fn svd(a: &Array) -> Result<(Array, Array, Array)> {
 /// # Source
 /// C++ `mlx::core::linalg::svd` without `compute_uv` (`mlx/linalg.h`).
 pub fn singular_values(a: &Array) -> Result<Array> {
-    matrices(a, "svd")?;
-    let [s] = check::exactly(on_cpu(|| Ok(raw::svd(&a.0, false)?))?, "svd")?;
-    Ok(s)
+    filled(a, "svd")?;
+    on_cpu(|| {
+        let (a, nan) = finite(a)?;
+        let [s] = check::exactly(raw::svd(&a.0, false)?, "svd")?;
+        ops::add(&s, &ops::squeeze(&nan, -1)?)
+    })
 }
 
 /// The row order `p` and the triangular `l` and `u` with `l[p, :] @ u = a`. Lazy.
@@ -242,7 +339,7 @@ pub fn singular_values(a: &Array) -> Result<Array> {
 /// # Source
 /// C++ `mlx::core::linalg::lu` (`mlx/linalg.h`).
 pub fn lu(a: &Array) -> Result<(Array, Array, Array)> {
-    matrices(a, "lu")?;
+    filled(a, "lu")?;
     let [p, l, u] = check::exactly(on_cpu(|| Ok(raw::lu(&a.0)?))?, "lu")?;
     Ok((p, l, u))
 }
@@ -257,13 +354,13 @@ pub fn lu(a: &Array) -> Result<(Array, Array, Array)> {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Shape`] for an `a` that is not square; [`ErrorKind::InvalidArgument`] for shapes that do not fit; what LAPACK reports,
-/// when evaluated.
+/// [`ErrorKind::Shape`] for an `a` that is not square or has no elements; [`ErrorKind::InvalidArgument`] for shapes that do not fit; what
+/// LAPACK reports, when evaluated.
 ///
 /// # Source
 /// C++ `mlx::core::linalg::solve` (`mlx/linalg.h`).
 pub fn solve(a: &Array, b: &Array) -> Result<Array> {
-    square(a, "solve")?;
+    filled_square(a, "solve")?;
     on_cpu(|| Ok(raw::solve(&a.0, &b.0)?.into()))
 }
 
@@ -283,7 +380,7 @@ pub fn solve(a: &Array, b: &Array) -> Result<Array> {
 /// # Source
 /// C++ `mlx::core::linalg::solve_triangular` (`mlx/linalg.h`).
 pub fn solve_triangular(a: &Array, b: &Array, upper: bool) -> Result<Array> {
-    square(a, "solve_triangular")?;
+    filled_square(a, "solve_triangular")?;
     on_cpu(|| Ok(raw::solve_triangular(&a.0, &b.0, upper)?.into()))
 }
 
@@ -322,7 +419,7 @@ pub fn cross(a: &Array, b: &Array, axis: i32) -> Result<Array> {
 /// # Source
 /// C++ `mlx::core::linalg::eigvalsh` (`mlx/linalg.h`).
 pub fn eigvalsh(a: &Array, triangle: Triangle) -> Result<Array> {
-    square(a, "eigvalsh")?;
+    filled_square(a, "eigvalsh")?;
     on_cpu(|| Ok(raw::eigvalsh(&a.0, triangle)?.into()))
 }
 
@@ -342,7 +439,7 @@ pub fn eigvalsh(a: &Array, triangle: Triangle) -> Result<Array> {
 /// # Source
 /// C++ `mlx::core::linalg::eigh` (`mlx/linalg.h`).
 pub fn eigh(a: &Array, triangle: Triangle) -> Result<(Array, Array)> {
-    square(a, "eigh")?;
+    filled_square(a, "eigh")?;
     on_cpu(|| {
         let (values, vectors) = raw::eigh(&a.0, triangle)?;
         Ok((values.into(), vectors.into()))

@@ -9,7 +9,7 @@ use std::path::Path;
 use oxmlx_sys::generated::io as raw;
 use oxmlx_sys::types::Metadata;
 
-use super::{damaged, io_error, readable, unzipped, writable};
+use super::{damaged, io_error, readable, settled, unzipped, writable};
 use crate::{Array, Error, ErrorKind, Result};
 
 /// A value in a file's metadata.
@@ -54,7 +54,7 @@ pub struct Gguf {
 pub fn save_gguf(path: impl AsRef<Path>, arrays: &[(&str, Array)], metadata: &[(&str, GgufValue)]) -> Result<()> {
     let path = writable(path.as_ref(), "save_gguf")?;
     let (names, values) = unzipped(arrays);
-    crate::eval(&values)?;
+    let values = settled(&values)?;
     let metadata: Vec<(String, Metadata)> = metadata
         .iter()
         .map(|(key, value)| {

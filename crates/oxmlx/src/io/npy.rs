@@ -6,7 +6,7 @@ use std::path::Path;
 
 use oxmlx_sys::generated::io as raw;
 
-use super::{damaged, io_error, readable, writable};
+use super::{damaged, io_error, readable, settled, writable};
 use crate::{Array, Result};
 
 /// Writes an array as `.npy`. Evaluates. MLX adds the ending when the path has none.
@@ -27,8 +27,7 @@ use crate::{Array, Result};
 /// C++ `mlx::core::save` (`mlx/io.h`).
 pub fn save_npy(path: impl AsRef<Path>, array: &Array) -> Result<()> {
     let path = writable(path.as_ref(), "save")?;
-    array.eval()?;
-    Ok(raw::save(path, &array.0)?)
+    Ok(raw::save(path, &settled(std::slice::from_ref(array))?[0].0)?)
 }
 
 /// An array as the bytes of an `.npy` file. Evaluates.
@@ -46,8 +45,7 @@ pub fn save_npy(path: impl AsRef<Path>, array: &Array) -> Result<()> {
 /// # Source
 /// C++ `mlx::core::save` (`mlx/io.h`).
 pub fn save_npy_bytes(array: &Array) -> Result<Vec<u8>> {
-    array.eval()?;
-    Ok(raw::save_bytes(&array.0)?)
+    Ok(raw::save_bytes(&settled(std::slice::from_ref(array))?[0].0)?)
 }
 
 /// Reads an `.npy` file. Lazy: the file must stay until the array is evaluated.

@@ -9,7 +9,7 @@ use oxmlx_sys::generated::io as raw;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use super::{damaged, io_error, readable, unzipped, writable};
+use super::{damaged, io_error, readable, settled, unzipped, writable};
 use crate::{Array, Error, ErrorKind, Result};
 
 /// What a SafeTensors file holds, sorted by name.
@@ -43,7 +43,7 @@ pub fn save_safetensors(path: impl AsRef<Path>, arrays: &[(&str, Array)], metada
     let path = writable(path.as_ref(), "save_safetensors")?;
     let (names, values) = unzipped(arrays);
     let (keys, texts): (Vec<&str>, Vec<&str>) = metadata.iter().copied().unzip();
-    crate::eval(&values)?;
+    let values = settled(&values)?;
     Ok(raw::save_safetensors(path, (&names, Array::raw(&values)), (&keys, &texts))?)
 }
 
@@ -57,7 +57,7 @@ pub fn save_safetensors(path: impl AsRef<Path>, arrays: &[(&str, Array)], metada
 pub fn save_safetensors_bytes(arrays: &[(&str, Array)], metadata: &[(&str, &str)]) -> Result<Vec<u8>> {
     let (names, values) = unzipped(arrays);
     let (keys, texts): (Vec<&str>, Vec<&str>) = metadata.iter().copied().unzip();
-    crate::eval(&values)?;
+    let values = settled(&values)?;
     Ok(raw::save_safetensors_bytes((&names, Array::raw(&values)), (&keys, &texts))?)
 }
 

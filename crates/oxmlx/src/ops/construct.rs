@@ -229,6 +229,10 @@ pub fn identity(n: i32, dtype: Dtype) -> Result<Array> {
 /// C++ `mlx::core::tri` (`mlx/ops.h`).
 pub fn tri(n: i32, m: i32, k: i32, dtype: Dtype) -> Result<Array> {
     check::possible(&[n, m], "tri")?;
+    // MLX counts up to the other dimension.
+    if n == 0 || m == 0 {
+        return zeros((n, m), dtype);
+    }
     Ok(raw::tri(n, m, k.clamp(-n, m), dtype)?.into())
 }
 

@@ -71,8 +71,9 @@ pub fn stack(arrays: &[Array], axis: i32) -> Result<Array> {
 /// C++ `mlx::core::split` (`mlx/ops.h`).
 pub fn split(a: &Array, parts: i32, axis: i32) -> Result<Vec<Array>> {
     let length = check::axis_length(a, axis, "split")?;
-    if parts < 1 || length % parts != 0 {
-        let text = format!("axis {axis} of shape {:?} does not split into {parts} equal parts", a.shape());
+    // Each part knows all others in MLX: the square of their number is held.
+    if parts < 1 || length % parts != 0 || parts > 10_000 {
+        let text = format!("axis {axis} of shape {:?} does not split into {parts} equal parts, 10000 at most", a.shape());
         return Err(Error::new(ErrorKind::Shape, "split", text).with_shape(a.shape()));
     }
     Ok(Array::wrap_all(raw::split(&a.0, parts, axis)?))

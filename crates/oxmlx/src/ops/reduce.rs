@@ -26,7 +26,7 @@ macro_rules! reductions {
         /// # Source
         #[doc = concat!("C++ `mlx::core::", stringify!($name), "` (`mlx/ops.h`).")]
         pub fn $name(a: &Array) -> Result<Array> {
-            Ok(raw::$all(&a.0, false)?.into())
+            Ok(raw::$all(&check::anew(a)?.0, false)?.into())
         }
 
         $(#[$doc])*
@@ -48,7 +48,7 @@ macro_rules! reductions {
         #[doc = concat!("C++ `mlx::core::", stringify!($name), "` (`mlx/ops.h`).")]
         pub fn $one(a: &Array, axis: i32, keepdims: bool) -> Result<Array> {
             check::axis_length(a, axis, stringify!($name))?;
-            Ok(raw::$axis(&a.0, axis, keepdims)?.into())
+            Ok(raw::$axis(&check::anew(a)?.0, axis, keepdims)?.into())
         }
 
         $(
@@ -69,7 +69,7 @@ macro_rules! reductions {
         #[doc = concat!("C++ `mlx::core::", stringify!($name), "` (`mlx/ops.h`).")]
         pub fn $many(a: &Array, axes: &[i32], keepdims: bool) -> Result<Array> {
             check::axes(a, axes, stringify!($name))?;
-            Ok(raw::$axes(&a.0, axes, keepdims)?.into())
+            Ok(raw::$axes(&check::anew(a)?.0, axes, keepdims)?.into())
         }
         )?
     )+};
@@ -124,7 +124,7 @@ macro_rules! spread {
         /// # Source
         #[doc = concat!("C++ `mlx::core::", stringify!($name), "` (`mlx/ops.h`).")]
         pub fn $name(a: &Array, ddof: i32) -> Result<Array> {
-            Ok(raw::$all(&a.0, false, ddof)?.into())
+            Ok(raw::$all(&check::anew(a)?.0, false, ddof)?.into())
         }
 
         #[doc = concat!("[`", stringify!($name), "()`] along one axis, which stays with length 1 when `keepdims`. Lazy.")]
@@ -143,7 +143,7 @@ macro_rules! spread {
         #[doc = concat!("C++ `mlx::core::", stringify!($name), "` (`mlx/ops.h`).")]
         pub fn $one(a: &Array, axis: i32, keepdims: bool, ddof: i32) -> Result<Array> {
             check::axis_length(a, axis, stringify!($name))?;
-            Ok(raw::$one(&a.0, axis, keepdims, ddof)?.into())
+            Ok(raw::$one(&check::anew(a)?.0, axis, keepdims, ddof)?.into())
         }
 
         #[doc = concat!("[`", stringify!($name), "()`] along several axes together. Lazy.")]
@@ -162,7 +162,7 @@ macro_rules! spread {
         #[doc = concat!("C++ `mlx::core::", stringify!($name), "` (`mlx/ops.h`).")]
         pub fn $many(a: &Array, axes: &[i32], keepdims: bool, ddof: i32) -> Result<Array> {
             check::axes(a, axes, stringify!($name))?;
-            Ok(raw::$many(&a.0, axes, keepdims, ddof)?.into())
+            Ok(raw::$many(&check::anew(a)?.0, axes, keepdims, ddof)?.into())
         }
     )+};
 }

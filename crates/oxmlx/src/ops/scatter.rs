@@ -87,7 +87,9 @@ macro_rules! scatters {
         #[doc = concat!("C++ `mlx::core::", stringify!($name), "` (`mlx/ops.h`); differs: out of range is undefined there.")]
         pub fn $name(a: &Array, indices: &[Array], updates: &Array, axes: &[i32]) -> Result<Array> {
             let (indices, axes) = scatter_indices(a, indices, updates, axes, stringify!($name))?;
-            Ok(raw::$name(&a.0, Array::raw(&indices), &updates.0, &axes)?.into())
+            let made = raw::$name(&a.0, Array::raw(&indices), &updates.0, &axes)?;
+            // MLX divides by the number of elements of an update.
+            Ok(if updates.size() == 0 { a.clone() } else { made.into() })
         }
 
         #[doc = concat!("[`", stringify!($name), "`] with starts that are known to be in range.")]
