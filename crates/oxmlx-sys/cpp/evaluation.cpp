@@ -7,6 +7,7 @@
 #include "mlx/scheduler.h"
 #include "mlx/transforms.h"
 
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -231,6 +232,10 @@ void adopt_main_thread() {
   if (mx::device_count(mx::Device::gpu) == 0) {
     mx::scheduler::scheduler();
   }
+}
+
+void guard_exit() {
+  std::atexit([] { hold_for_exit(); });
 }
 
 void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {

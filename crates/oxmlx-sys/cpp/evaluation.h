@@ -112,4 +112,7 @@ std::size_t records();
 // other use of MLX, by a thread that lives as long as the process and never dispatches: its dispatches would take errors from the guilty.
 void adopt_main_thread();
 
+// From here on `exit` takes the lock before it destroys the statics that exist by now. Called once MLX has its streams.
+void guard_exit();
+
 } // namespace oxmlx::evaluation

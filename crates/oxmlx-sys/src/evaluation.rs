@@ -20,6 +20,7 @@ pub(crate) mod ffi {
         fn guilt_of_mlx(text: &str) -> Box<Guilt>;
         fn text(self: &Guilt) -> &str;
         fn on_stream_thread();
+        fn hold_for_exit();
     }
 
     unsafe extern "C++" {
@@ -38,6 +39,7 @@ pub(crate) mod ffi {
         fn blame(a: &Array, text: &str) -> Result<*const Guilt>;
         fn records() -> Result<usize>;
         fn adopt_main_thread() -> Result<()>;
+        fn guard_exit() -> Result<()>;
     }
 }
 
@@ -61,6 +63,11 @@ enum How {
 
 fn guilt_of_mlx(text: &str) -> Box<Guilt> {
     Box::new(Guilt(Arc::new(Cause { text: text.to_owned(), how: How::Mlx })))
+}
+
+/// Called by `exit` before MLX's statics are destroyed.
+fn hold_for_exit() {
+    lock::hold_for_exit();
 }
 
 /// Called first by each task of ours: what it drops on this thread must not enter MLX.

@@ -12,8 +12,9 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use parking_lot::lock_api::RawMutex as _;
+use parking_lot::lock_api::{RawMutex as _, RawMutexTimed as _};
 use parking_lot::{Mutex, RawMutex};
 
 use crate::array::Orphan;
@@ -96,6 +97,17 @@ pub fn enter() -> Result<Guard> {
         )),
     }
 }
+
+/// Called when the process begins to end: takes the lock for good, so that no other thread is inside MLX while its statics are destroyed.
+/// Entries of this thread, whose own destructors may still drop arrays, go on.
+pub(crate) fn hold_for_exit() {
+    if ROLE.get() == Role::Ordinary && (DEPTH.get() > 0 || LOCK.try_lock_for(PATIENCE_AT_EXIT)) {
+        DEPTH.set(DEPTH.get() + 1);
+    }
+}
+
+/// How long the end of the process waits for a thread that is inside MLX: one may be there for as long as a kernel runs.
+const PATIENCE_AT_EXIT: Duration = Duration::from_secs(2);
 
 /// Runs `f` as part of the work of another thread that holds the lock for the whole time.
 pub fn on_behalf<T>(f: impl FnOnce() -> T) -> T {

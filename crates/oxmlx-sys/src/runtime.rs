@@ -90,6 +90,7 @@ fn prepare_thread() -> Result<()> {
 pub(crate) fn start_on_owner() -> Result<usize> {
     let told = |e| Exception::from_cxx("prepare_thread", &e);
     ffi::prepare_thread().map_err(told)?;
+    evaluation::ffi::guard_exit().map_err(told)?;
     PREPARED.set(true);
     ffi::gpu_count().map_err(told)
 }

@@ -73,7 +73,8 @@ pub fn split(a: &Array, parts: i32, axis: i32) -> Result<Vec<Array>> {
     let length = check::axis_length(a, axis, "split")?;
     // Each part knows all others in MLX: the square of their number is held.
     if parts < 1 || length % parts != 0 || parts > 10_000 {
-        let text = format!("axis {axis} of shape {:?} does not split into {parts} equal parts, 10000 at most", a.shape());
+        let text =
+            format!("axis {axis} of shape {:?} does not split into {parts} equal parts, 10000 at most", a.shape());
         return Err(Error::new(ErrorKind::Shape, "split", text).with_shape(a.shape()));
     }
     Ok(Array::wrap_all(raw::split(&a.0, parts, axis)?))
