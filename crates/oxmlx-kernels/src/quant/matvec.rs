@@ -12,8 +12,11 @@ use crate::simd::{BLOCK, Simd};
 /// Most rows of activations that are multiplied at a time.
 pub(crate) const MAX_ROWS: usize = 8;
 
-/// How far ahead of their use weights are asked for, in bytes.
-const AHEAD: usize = 8192;
+/// How far ahead of their use weights are asked for, in bytes: further in a large matrix, where the start of the next part is not another
+/// thread's.
+fn ahead(w: &QuantMatrix<'_>) -> usize {
+    if w.bytes() > 4 << 20 { 8192 } else { 4096 }
+}
 
 /// Rows of activations as the unpacked weights want them: f32, in the order of a block, padded with zeros to 1, 2, 4 or 8.
 #[derive(Clone, Copy)]
@@ -178,6 +181,7 @@ fn strip<S: Simd, const FORMAT: u8, const WORDS: usize, const R: usize, const M:
         *row = &x.data[m * x.cols..(m + 1) * x.cols].as_chunks::<BLOCK>().0[..blocks];
     }
     let mut acc = [[s.zero(); M]; R];
+    let ahead = ahead(w);
     let mut from = 0;
     while from < blocks {
         let count = STAGE.min(blocks - from);
@@ -186,7 +190,7 @@ fn strip<S: Simd, const FORMAT: u8, const WORDS: usize, const R: usize, const M:
         }
         for b in 0..count {
             // Rows follow each other in memory, so this walks through the strips to come.
-            s.prefetch(words[0], (from + b) * R * size_of::<[u32; WORDS]>() + AHEAD);
+            s.prefetch(words[0], (from + b) * R * size_of::<[u32; WORDS]>() + ahead);
             for r in 0..R {
                 let (scale, bias) = staged[r].at::<FORMAT>(b, shift);
                 let block = s.dequant::<FORMAT, WORDS>(&words[r][from + b], scale, bias);
