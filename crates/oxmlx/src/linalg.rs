@@ -42,6 +42,7 @@ pub fn norm(a: &Array, order: Order, axes: Option<&[i32]>, keepdims: bool) -> Re
     if let Some(axes) = axes {
         check::axes(a, axes, "norm")?;
     }
+    let a = &check::anew(a)?;
     on_cpu(|| {
         // These are singular values: LAPACK ends the process for what is not finite.
         let spectral = match order {

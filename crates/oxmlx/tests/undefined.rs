@@ -210,3 +210,31 @@ fn matrices_of_a_stack_are_chosen_inside_it() {
     let sums = ops::segmented_mm(&b, &b.transpose().unwrap(), &segments).unwrap();
     assert_eq!(sums.to_vec::<f32>().unwrap(), [3.0, 0.0]);
 }
+
+#[test]
+fn quantized_products_of_no_rows_have_none() {
+    use oxmlx::quantize::{Format, Picks, gather_qmm, quantize, quantized_matmul, quantized_matmul_untransposed};
+    for format in [Format::Mxfp4, oxmlx::quantize::Affine::new(32, 4).unwrap().into()] {
+        let q = quantize(&Array::ones::<f32>((32, 32)).unwrap(), format).unwrap();
+        let none = Array::ones::<f32>((0, 32)).unwrap();
+        for product in [quantized_matmul(&none, &q), quantized_matmul_untransposed(&none, &q)] {
+            let product = product.unwrap();
+            product.eval().unwrap();
+            assert_eq!(product.shape(), [0, 32]);
+        }
+        let stack = quantize(&Array::ones::<f32>((2, 32, 32)).unwrap(), format).unwrap();
+        let none = Array::ones::<f32>((2, 0, 32)).unwrap();
+        let picked = gather_qmm(&none, &stack, Picks::all()).unwrap();
+        picked.eval().unwrap();
+        assert_eq!(picked.shape(), [2, 0, 32]);
+    }
+}
+
+#[test]
+fn the_norm_of_a_view_without_elements_comes_to_an_end() {
+    let none = ops::broadcast_to(&Array::ones::<f32>((1, 1)).unwrap(), (1 << 20, 0))
+        .or_else(|_| Array::ones::<f32>((1 << 20, 0)));
+    let norm =
+        oxmlx::linalg::norm(&none.unwrap().transpose().unwrap(), oxmlx::linalg::Order::Number(2.0), Some(&[0]), false);
+    assert!(norm.unwrap().to_vec::<f32>().unwrap().iter().all(|&x| x == 0.0));
+}

@@ -6,7 +6,8 @@ use oxmlx::kernel::Kernel;
 use oxmlx::{Array, Device, Dtype, ops};
 
 use super::sequence::{Sampled, SharedSampler};
-use crate::Result;
+use crate::sampling::BatchSampler;
+use crate::{Result, SamplingParams};
 
 /// What stands for the token of a row whose sampler failed. No vocabulary is as large.
 pub(super) const FAILED: u32 = u32::MAX;
@@ -34,6 +35,9 @@ pub(super) fn choose(samplers: &[Option<SharedSampler>], logits: &Array) -> Resu
     }
     let rows = samplers.len();
     if Device::current()? == Device::Gpu {
+        if let Some(tokens) = on_device(samplers, logits)? {
+            return Ok(tokens);
+        }
         let best = ops::argmax_axis(logits, -1, false)?;
         let values = logits.to_vec::<f32>()?;
         let best = best.to_vec::<u32>()?;
@@ -62,6 +66,20 @@ pub(super) fn choose(samplers: &[Option<SharedSampler>], logits: &Array) -> Resu
         })
         .build()?;
     Ok(kernel.apply_one(std::slice::from_ref(logits))?)
+}
+
+/// The tokens chosen by operations of the graph, where they can do what all rows ask for. Each row takes one number of its own
+/// generator, as it does on the host; its history is not kept, since nothing looks at it.
+fn on_device(samplers: &[Option<SharedSampler>], logits: &Array) -> Result<Option<Array>> {
+    let params = |sampler: &Option<SharedSampler>| match sampler {
+        Some(sampler) => lock(sampler).sampler.params().clone(),
+        None => SamplingParams::greedy(),
+    };
+    let params: Vec<SamplingParams> = samplers.iter().map(params).collect();
+    let Some(batch) = BatchSampler::of(&params) else { return Ok(None) };
+    let uniform = |sampler: &Option<SharedSampler>| sampler.as_ref().map_or(0.0, |s| lock(s).sampler.uniform());
+    let uniform: Vec<f64> = samplers.iter().map(uniform).collect();
+    batch.choose(logits, &uniform).map(Some)
 }
 
 /// The lowest of the ids with the largest logit.

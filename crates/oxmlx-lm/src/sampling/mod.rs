@@ -20,6 +20,7 @@
 //! ```
 
 mod check;
+mod device;
 mod draw;
 mod dry;
 mod exp;
@@ -45,6 +46,7 @@ mod top_p;
 mod typical_p;
 mod xtc;
 
+pub use device::BatchSampler;
 pub use dry::Dry;
 pub use frequency::FrequencyPresence;
 pub use grammar::Grammar;

@@ -27,6 +27,7 @@ pub struct StreamDecoder {
     at_start: bool,
     bytes: Utf8Buffer,
     window: Window,
+    without_text: usize,
 }
 
 /// How many of the prompt's tokens the text of the next one can depend on; decoders look at one.
@@ -49,6 +50,7 @@ impl StreamDecoder {
             at_start: true,
             bytes: Utf8Buffer::default(),
             window: Window::default(),
+            without_text: 0,
         }
     }
 
@@ -69,13 +71,17 @@ impl StreamDecoder {
         self
     }
 
-    /// The text that `id` completes, which may be empty: a character can take several tokens.
+    /// The text that `id` completes, which may be empty: a character can take several tokens. A token that the model has and the tokenizer
+    /// lacks has no text; [`without_text`](Self::without_text) counts them.
     ///
     /// # Errors
-    /// [`Tokenizer`](crate::ErrorKind::Tokenizer) for an id outside the vocabulary; the stream stays as it was.
+    /// [`Tokenizer`](crate::ErrorKind::Tokenizer) where the tokenizer's own decoder fails.
     pub fn push(&mut self, id: u32) -> Result<String> {
-        self.tokenizer.check_ids(&[id])?;
         let mut text = String::new();
+        if id as usize >= self.tokenizer.vocab_size() {
+            self.without_text += 1;
+            return Ok(text);
+        }
         if self.tokenizer.is_special(id) && !self.with_special {
             return Ok(text);
         }
@@ -85,6 +91,11 @@ impl StreamDecoder {
         }
         self.at_start = false;
         Ok(text)
+    }
+
+    /// How many tokens came that the tokenizer does not have: models' tables are often padded beyond it.
+    pub fn without_text(&self) -> usize {
+        self.without_text
     }
 
     /// The rest: U+FFFD where the last character was never completed.

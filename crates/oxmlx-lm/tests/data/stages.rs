@@ -249,7 +249,7 @@ fn all_stages_together_follow_the_order() {
 fn chain_with_every_filter_draws_by_its_distribution() {
     const DRAWS: usize = 100_000;
     let mut random = Lcg(5);
-    let logits = row(&mut random, 400, 1.5);
+    let logits = row(&mut random, 150, 1.5);
     let params = settings()
         .repetition(Repetition::new(1.2, Window::last(40)).unwrap())
         .top_n_sigma(2.0)
@@ -259,10 +259,10 @@ fn chain_with_every_filter_draws_by_its_distribution() {
         .min_p(0.01)
         .temperature(1.3);
     let mut sampler = Sampler::new(params.build().unwrap());
-    let prompt = history(&mut random, 400);
+    let prompt = history(&mut random, 150)[..30].to_vec();
     sampler.begin(&prompt);
     let shares = sampler.distribution(&logits).unwrap();
-    let mut counts = vec![0usize; 400];
+    let mut counts = vec![0usize; 150];
     for _ in 0..DRAWS {
         counts[sampler.sample(&logits).unwrap() as usize] += 1;
         // Each draw from the same history.

@@ -77,6 +77,20 @@ fn e19_streamed_text_equals_decoding_at_once_and_never_cuts_a_character() {
     assert_eq!(pieces.concat(), "😀 a");
 }
 
+#[test]
+fn a_token_that_the_tokenizer_lacks_has_no_text_and_ends_nothing() {
+    let tokenizer = smollm2_tokenizer();
+    let ids = tokenizer.encode("😀 a").unwrap();
+    let mut stream = StreamDecoder::new(&tokenizer);
+    let mut text = String::new();
+    for &id in &ids {
+        text += &stream.push(id).unwrap();
+        text += &stream.push(49_152).unwrap();
+    }
+    assert_eq!((text + &stream.push(u32::MAX).unwrap()).as_str(), "😀 a");
+    assert_eq!((stream.without_text(), stream.finish().unwrap().as_str()), (ids.len() + 1, ""));
+}
+
 /// The merges of the byte-level files below: only "ab" and "abc" exist beyond single bytes.
 fn tiny_byte_level() -> (Vec<String>, Vec<&'static str>) {
     let mut tokens: Vec<String> = gpt2_characters().iter().map(char::to_string).collect();

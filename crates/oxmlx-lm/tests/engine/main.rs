@@ -1,6 +1,7 @@
 //! The engine on real input, against what mlx-lm gave.
 
 mod batch;
+mod batch_sampler;
 mod caches;
 mod edges;
 mod generate;

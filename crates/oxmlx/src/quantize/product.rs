@@ -3,7 +3,7 @@
 use oxmlx_sys::generated::ops as raw;
 
 use super::Quantized;
-use crate::ops::matrix_indices;
+use crate::ops::{matrix_indices, zeros};
 use crate::{Array, Error, ErrorKind, Result, cpu};
 
 /// `x @ w^T` with a quantized `w`.
@@ -64,7 +64,12 @@ fn product(x: &Array, q: &Quantized, transpose: bool) -> Result<Array> {
     let Quantized { weight, scales, biases, format, .. } = q;
     let ((group, bits), mode) = (format.sizes(), format.mode());
     let biases = biases.as_ref().map(|b| &b.0);
-    Ok(raw::quantized_matmul(&x.0, &weight.0, &scales.0, biases, transpose, group, bits, mode)?.into())
+    counted(x, raw::quantized_matmul(&x.0, &weight.0, &scales.0, biases, transpose, group, bits, mode)?.into())
+}
+
+/// Zeros where there is nothing to multiply: MLX divides by the number of rows.
+fn counted(x: &Array, product: Array) -> Result<Array> {
+    if x.size() > 0 && product.size() > 0 { Ok(product) } else { zeros(product.shape(), product.dtype()) }
 }
 
 /// Which matrices of two stacks are multiplied.
@@ -159,7 +164,8 @@ pub fn gather_qmm(x: &Array, q: &Quantized, picks: Picks<'_>) -> Result<Array> {
     let (lhs, rhs) = (lhs.as_ref().map(|i| &i.0), rhs.as_ref().map(|i| &i.0));
     let ((group, bits), mode) = (format.sizes(), format.mode());
     let (biases, global) = (biases.as_ref().map(|b| &b.0), global_scale.as_ref().map(|g| &g.0));
-    let (x, w, scales) = (&x.0, &weight.0, &scales.0);
+    let (w, scales) = (&weight.0, &scales.0);
     let (transpose, sorted) = (picks.is_transposed(), picks.is_sorted());
-    Ok(raw::gather_qmm(x, w, scales, biases, lhs, rhs, transpose, group, bits, mode, global, sorted)?.into())
+    let product = raw::gather_qmm(&x.0, w, scales, biases, lhs, rhs, transpose, group, bits, mode, global, sorted)?;
+    counted(x, product.into())
 }
