@@ -15,6 +15,33 @@ class Guarded : public mlx::core::Primitive {
   void eval_cpu(const std::vector<mlx::core::array>& inputs, std::vector<mlx::core::array>& outputs) override;
   void eval_gpu(const std::vector<mlx::core::array>& inputs, std::vector<mlx::core::array>& outputs) override;
 
+  // The wrapper never meets a transform. Inherited, these would be symbols that the program asks for before it can tell that it was given
+  // another release of libmlx.
+  std::vector<mlx::core::array> jvp(
+      const std::vector<mlx::core::array>& primals,
+      const std::vector<mlx::core::array>& tangents,
+      const std::vector<int>& argnums) override {
+    return inner_->jvp(primals, tangents, argnums);
+  }
+
+  std::vector<mlx::core::array> vjp(
+      const std::vector<mlx::core::array>& primals,
+      const std::vector<mlx::core::array>& cotangents,
+      const std::vector<int>& argnums,
+      const std::vector<mlx::core::array>& outputs) override {
+    return inner_->vjp(primals, cotangents, argnums, outputs);
+  }
+
+  std::pair<std::vector<mlx::core::array>, std::vector<int>> vmap(
+      const std::vector<mlx::core::array>& inputs,
+      const std::vector<int>& axes) override {
+    return inner_->vmap(inputs, axes);
+  }
+
+  std::vector<mlx::core::Shape> output_shapes(const std::vector<mlx::core::array>& inputs) override {
+    return inner_->output_shapes(inputs);
+  }
+
   const char* name() const override {
     return inner_->name();
   }
