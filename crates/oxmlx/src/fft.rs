@@ -344,11 +344,11 @@ pub fn stft(x: &Array, stft: &Stft<'_>) -> Result<Array> {
 pub fn istft(matrix: &Array, stft: &Stft<'_>, length: Option<i32>) -> Result<Array> {
     stft.check("istft")?;
     if matrix.ndim() < 2 || matrix.size() == 0 {
-        let text = format!("shape {:?} is no transform: it takes frames and frequencies", matrix.shape());
+        let text = format!("shape {:?} is no transform: it takes frequencies and frames", matrix.shape());
         return Err(Error::new(ErrorKind::Shape, "istft", text).with_shape(matrix.shape()));
     }
     // MLX counts one by one over what these ask for.
-    let bins = matrix.dim(-1).unwrap_or(0);
+    let bins = matrix.dim(-2).unwrap_or(0);
     if ![bins, 2 * (bins - 1), 2 * bins - 1].contains(&stft.n_fft) {
         let text = format!("{bins} frequencies are not those of windows of {}", stft.n_fft);
         return Err(Error::new(ErrorKind::Shape, "istft", text).with_shape(matrix.shape()));
