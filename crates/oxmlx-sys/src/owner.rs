@@ -1,7 +1,7 @@
 //! The thread that evaluates for all others on a GPU.
 //!
 //! CUDA keeps state a thread that is torn down when the thread ends, inside whatever another thread captures at that moment. So on a
-//! GPU everything that evaluates or transforms runs on one thread that lives as long as the process ([`run`]): the
+//! GPU everything that evaluates or transforms runs on one thread that lives as long as the process (`run`): the
 //! requester keeps the lock and waits, the owner works on its behalf without locking. Without a GPU the owner sleeps, and `run` is a plain call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
