@@ -7,7 +7,10 @@
 #include "mlx/scheduler.h"
 #include "mlx/transforms.h"
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdlib>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -234,8 +237,48 @@ void adopt_main_thread() {
   }
 }
 
+namespace {
+
+// Waits until the CPU's streams have run what they were given. A task frees arrays as it ends, also when nobody may enter any more, and
+// `exit` is about to destroy the allocator. A kernel that takes longer than this is left behind: it won't end within what is left of the process.
+void drain_streams(std::chrono::milliseconds patience) {
+  struct Left {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int count = 0;
+  };
+  auto left = std::make_shared<Left>();
+  for (const auto& stream : mx::get_streams()) {
+    if (stream.device != mx::Device::cpu) {
+      continue;
+    }
+    std::unique_lock lock(left->mutex);
+    ++left->count;
+    lock.unlock();
+    auto tell = [left] {
+      std::lock_guard lock(left->mutex);
+      --left->count;
+      left->changed.notify_all();
+    };
+    try {
+      mx::scheduler::enqueue(stream, tell);
+    } catch (const std::exception&) {
+      // An error that was left on the stream, and is gone now; nobody will ask for it.
+      mx::scheduler::enqueue(stream, tell);
+    }
+  }
+  std::unique_lock lock(left->mutex);
+  left->changed.wait_for(lock, patience, [&] { return left->count == 0; });
+}
+
+} // namespace
+
 void guard_exit() {
-  std::atexit([] { hold_for_exit(); });
+  std::atexit([] {
+    if (hold_for_exit()) {
+      drain_streams(std::chrono::seconds(2));
+    }
+  });
 }
 
 void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {

@@ -20,7 +20,7 @@ pub(crate) mod ffi {
         fn guilt_of_mlx(text: &str) -> Box<Guilt>;
         fn text(self: &Guilt) -> &str;
         fn on_stream_thread();
-        fn hold_for_exit();
+        fn hold_for_exit() -> bool;
     }
 
     unsafe extern "C++" {
@@ -65,9 +65,9 @@ fn guilt_of_mlx(text: &str) -> Box<Guilt> {
     Box::new(Guilt(Arc::new(Cause { text: text.to_owned(), how: How::Mlx })))
 }
 
-/// Called by `exit` before MLX's statics are destroyed.
-fn hold_for_exit() {
-    lock::hold_for_exit();
+/// Called by `exit` before MLX's statics are destroyed: whether this thread holds the lock now.
+fn hold_for_exit() -> bool {
+    lock::hold_for_exit()
 }
 
 /// Called first by each task of ours: what it drops on this thread must not enter MLX.

@@ -99,11 +99,13 @@ pub fn enter() -> Result<Guard> {
 }
 
 /// Called when the process begins to end: takes the lock for good, so that no other thread is inside MLX while its statics are destroyed.
-/// Entries of this thread, whose own destructors may still drop arrays, go on.
-pub(crate) fn hold_for_exit() {
-    if ROLE.get() == Role::Ordinary && (DEPTH.get() > 0 || LOCK.try_lock_for(PATIENCE_AT_EXIT)) {
+/// Entries of this thread, whose own destructors may still drop arrays, go on. Gives whether it was taken: not on a thread of MLX's own.
+pub(crate) fn hold_for_exit() -> bool {
+    let held = ROLE.get() == Role::Ordinary && (DEPTH.get() > 0 || LOCK.try_lock_for(PATIENCE_AT_EXIT));
+    if held {
         DEPTH.set(DEPTH.get() + 1);
     }
+    held
 }
 
 /// How long the end of the process waits for a thread that is inside MLX: one may be there for as long as a kernel runs.

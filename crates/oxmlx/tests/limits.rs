@@ -234,10 +234,7 @@ fn a_process_ends_cleanly_with_arrays_alive() {
 fn a_process_ends_cleanly_with_work_in_flight() {
     ends_cleanly("work_in_flight");
     ends_cleanly("kernel_in_flight");
-    // An open fault, in docs/safety.md: about one exit in fifty beside threads that are inside MLX still ends in a signal.
-    if std::env::var_os("OXMLX_STRESS").is_some_and(|v| v == "1") {
-        ends_cleanly("threads_in_mlx");
-    }
+    ends_cleanly("threads_in_mlx");
 }
 
 #[test]
