@@ -59,7 +59,7 @@ fn readable(dtype: Dtype) -> bool {
 }
 
 /// What MLX promotes two floating point dtypes of ours to.
-fn promoted(a: Dtype, b: Dtype) -> Dtype {
+pub(crate) fn promoted(a: Dtype, b: Dtype) -> Dtype {
     if a == b { a } else { Dtype::Float32 }
 }
 

@@ -13,8 +13,8 @@ mod norm_matmuls;
 
 pub(crate) use attention_rows::mlx_attention_rows;
 pub use attention_rows::{AttendedRows, attention_rows};
-pub(crate) use cached_attention::mlx_cached_attention;
 pub use cached_attention::{Attended, CachedAttention, KvBuffers, cached_attention};
+pub(crate) use cached_attention::{AttentionSettings, mlx_cached_attention};
 pub use decoder::{Decoded, Decoder, DecoderLayer};
 pub(crate) use decoder::{OwnedLayer, layer_by_layer};
 pub use gated_mlp::gated_mlp;

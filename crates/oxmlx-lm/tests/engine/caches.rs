@@ -197,6 +197,17 @@ fn e05_quantized_values_far_under_127_have_their_true_scale() {
     }
 }
 
+/// A cache of every kind, with these chunks and this window.
+fn one_of_each(store: &PagedStore, chunk: usize, window: usize) -> [Box<dyn Cache>; 5] {
+    [
+        Box::new(KvCache::new()),
+        Box::new(PagedKvCache::new(store)),
+        Box::new(ChunkedKvCache::new(chunk).unwrap()),
+        Box::new(RotatingKvCache::new(window).unwrap()),
+        Box::new(QuantizedKvCache::new(Affine::new(32, 8).unwrap())),
+    ]
+}
+
 /// Rows whose values are `from..`, `[1, 1, tokens, 32]`.
 fn numbered(from: usize, tokens: usize) -> Array {
     let values: Vec<f32> = (from..from + tokens).flat_map(|n| [n as f32; DIM]).collect();
@@ -210,13 +221,7 @@ fn numbers(shown: &Array) -> Vec<usize> {
 #[test]
 fn e06_trimmed_rows_never_come_back_when_the_cache_grows() {
     let store = PagedStore::new(16, 1 << 22).unwrap();
-    let mut caches: [Box<dyn Cache>; 5] = [
-        Box::new(KvCache::new()),
-        Box::new(PagedKvCache::new(&store)),
-        Box::new(ChunkedKvCache::new(1000).unwrap()),
-        Box::new(RotatingKvCache::new(1000).unwrap()),
-        Box::new(QuantizedKvCache::new(Affine::new(32, 8).unwrap())),
-    ];
+    let mut caches = one_of_each(&store, 1000, 1000);
     for cache in &mut caches {
         let append = |cache: &mut Box<dyn Cache>, from, tokens| {
             let rows = numbered(from, tokens);
@@ -258,13 +263,7 @@ fn a_plain_cache_grows_by_256_rows_and_writes_in_place_between() {
 #[test]
 fn a_snapshot_brings_back_what_was_whatever_came_after() {
     let store = PagedStore::new(4, 1 << 20).unwrap();
-    let mut caches: [Box<dyn Cache>; 5] = [
-        Box::new(KvCache::new()),
-        Box::new(PagedKvCache::new(&store)),
-        Box::new(ChunkedKvCache::new(8).unwrap()),
-        Box::new(RotatingKvCache::new(5).unwrap()),
-        Box::new(QuantizedKvCache::new(Affine::new(32, 8).unwrap())),
-    ];
+    let mut caches = one_of_each(&store, 8, 5);
     for cache in &mut caches {
         let rows = |from, tokens| numbered(from, tokens);
         cache.append(&rows(0, 6), &rows(0, 6)).unwrap();
@@ -317,13 +316,7 @@ fn e22_paged_caches_share_blocks_and_count_every_byte() {
 #[test]
 fn rows_that_do_not_fit_are_refused_and_change_nothing() {
     let store = PagedStore::new(4, 1 << 20).unwrap();
-    let mut caches: [Box<dyn Cache>; 5] = [
-        Box::new(KvCache::new()),
-        Box::new(PagedKvCache::new(&store)),
-        Box::new(ChunkedKvCache::new(8).unwrap()),
-        Box::new(RotatingKvCache::new(5).unwrap()),
-        Box::new(QuantizedKvCache::new(Affine::new(32, 8).unwrap())),
-    ];
+    let mut caches = one_of_each(&store, 8, 5);
     let rows = numbered(0, 3);
     let narrow = Array::zeros::<f32>((1, 1, 3, 16)).unwrap();
     let two = Array::zeros::<f32>((1, 2, 3, DIM as i32)).unwrap();

@@ -2,6 +2,7 @@
 
 mod attention_rows;
 mod cached_attention;
+mod caches;
 mod decoder;
 mod gated_mlp;
 mod matmul_add;

@@ -1,6 +1,6 @@
 //! Rotary attention over a key-value cache that it appends to.
 
-use crate::fast::{self, Mask, Rope};
+use crate::fast::{self, Mask, Rope, RopeSettings};
 use crate::{Array, Error, ErrorKind, Result, cpu, ops};
 
 /// The buffers of a layer's cache: `[batch, kv_heads, capacity, head_dim]` each, of which the first `len` rows are live.
@@ -29,6 +29,40 @@ pub struct CachedAttention<'a> {
     pub rope: &'a Rope<'a>,
     /// How many of the last tokens a query sees, itself included; `None` for all.
     pub window: Option<usize>,
+}
+
+/// [`CachedAttention`] without the array that its rotation may have.
+#[derive(Clone, Copy)]
+pub(crate) struct AttentionSettings {
+    heads: i32,
+    kv_heads: i32,
+    head_dim: i32,
+    pub(crate) scale: f32,
+    pub(crate) rope: RopeSettings,
+    pub(crate) window: Option<usize>,
+}
+
+impl AttentionSettings {
+    pub(crate) fn of(how: CachedAttention<'_>) -> Self {
+        let CachedAttention { heads, kv_heads, head_dim, scale, rope, window } = how;
+        Self { heads, kv_heads, head_dim, scale, rope: rope.settings(), window }
+    }
+
+    /// With the rotation, which [`Rope::from_settings`] makes again.
+    pub(crate) fn with<'a>(self, rope: &'a Rope<'a>) -> CachedAttention<'a> {
+        let Self { heads, kv_heads, head_dim, scale, window, .. } = self;
+        CachedAttention { heads, kv_heads, head_dim, scale, rope, window }
+    }
+
+    /// Key and value heads, and the width of a head.
+    pub(crate) fn kv_shape(self) -> [i32; 2] {
+        [self.kv_heads, self.head_dim]
+    }
+
+    /// Heads, key and value heads, and the width of a head.
+    pub(crate) fn sizes(self) -> [usize; 3] {
+        [self.heads, self.kv_heads, self.head_dim].map(|n| n as usize)
+    }
 }
 
 /// What came of it.

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Attended, CachedAttention, KvBuffers, Matrix, Norm, OwnedMatrix};
+use super::{Attended, AttentionSettings, CachedAttention, KvBuffers, Matrix, Norm, OwnedMatrix};
 use super::{cached_attention, gated_mlp, matmul_add, norm_matmuls};
-use crate::fast::{Rope, RopeSettings};
+use crate::fast::Rope;
 use crate::{Array, Dtype, Error, ErrorKind, Result, cpu};
 
 /// What a layer consists of: grouped-query attention over a cache and a gated feed-forward part, each behind a norm and beside a
@@ -54,6 +54,8 @@ pub struct DecoderLayer<'a> {
 #[derive(Clone)]
 pub struct Decoder {
     layers: Arc<[OwnedLayer]>,
+    /// What the weights promote to; None without layers.
+    dtype: Option<Dtype>,
     /// None where our kernels do not apply.
     prepared: Option<Arc<cpu::Prepared>>,
 }
@@ -74,18 +76,19 @@ impl Decoder {
     /// What evaluation reports.
     pub fn new(layers: &[DecoderLayer<'_>]) -> Result<Self> {
         let layers: Arc<[OwnedLayer]> = layers.iter().map(OwnedLayer::new).collect();
+        let dtype = layers.iter().flat_map(OwnedLayer::dtypes).reduce(cpu::promoted);
         let prepared = cpu::Prepared::new(&layers)?.map(Arc::new);
-        Ok(Self { layers, prepared })
+        Ok(Self { layers, dtype, prepared })
     }
 
     /// The dtype of keys, values and output for an input of dtype `x`.
     pub fn dtype(&self, x: Dtype) -> Dtype {
-        self.layers.iter().flat_map(OwnedLayer::dtypes).fold(x, |a, b| if a == b { a } else { Dtype::Float32 })
+        self.dtype.map_or(x, |weights| cpu::promoted(x, weights))
     }
 
     /// Key-value heads and width of a head of a layer; `None` beyond the last.
     pub fn kv_shape(&self, layer: usize) -> Option<[i32; 2]> {
-        self.layers.get(layer).map(|layer| [layer.kv_heads, layer.head_dim])
+        self.layers.get(layer).map(|layer| layer.attention.kv_shape())
     }
 
     /// Runs `x` `[batch, tokens, hidden]` through all layers; `buffers` hold each layer's cache, with room for the new tokens. Lazy.
@@ -101,7 +104,7 @@ impl Decoder {
             return Err(Error::new(ErrorKind::Shape, "decoder", text));
         }
         if let Some(prepared) = &self.prepared
-            && let Some(decoded) = cpu::decoder(prepared, &self.layers, x, &buffers)
+            && let Some(decoded) = cpu::decoder(prepared, &self.layers, (x, self.dtype(x.dtype())), &buffers)
         {
             return decoded;
         }
@@ -118,8 +121,8 @@ pub(crate) fn layer_by_layer(layers: &[OwnedLayer], x: &Array, buffers: Vec<KvBu
         let [q, k, v] = &made[..] else {
             return Err(Error::new(ErrorKind::Backend, "decoder", "three products are not three arrays"));
         };
-        let rope = layer.rope();
-        let Attended { output, buffers } = cached_attention([q, k, v], buffers, layer.attention(&rope))?;
+        let rope = Rope::from_settings(layer.attention.rope, layer.freqs.as_ref());
+        let Attended { output, buffers } = cached_attention([q, k, v], buffers, layer.attention.with(&rope))?;
         x = matmul_add(&output, layer.o.matrix(), &x)?;
         let [gate, up, down] = layer.mlp.each_ref().map(OwnedMatrix::matrix);
         x = gated_mlp(&x, layer.mlp_norm.norm(), gate, up, down)?;
@@ -148,12 +151,7 @@ impl OwnedNorm {
 pub(crate) struct OwnedLayer {
     pub(crate) attention_norm: OwnedNorm,
     pub(crate) qkv: [OwnedMatrix; 3],
-    pub(crate) heads: i32,
-    pub(crate) kv_heads: i32,
-    pub(crate) head_dim: i32,
-    pub(crate) scale: f32,
-    pub(crate) window: Option<usize>,
-    pub(crate) rope: RopeSettings,
+    pub(crate) attention: AttentionSettings,
     pub(crate) freqs: Option<Array>,
     pub(crate) o: OwnedMatrix,
     pub(crate) mlp_norm: OwnedNorm,
@@ -163,30 +161,15 @@ pub(crate) struct OwnedLayer {
 
 impl OwnedLayer {
     fn new(layer: &DecoderLayer<'_>) -> Self {
-        let CachedAttention { heads, kv_heads, head_dim, scale, rope, window } = layer.attention;
         Self {
             attention_norm: OwnedNorm::new(layer.attention_norm),
             qkv: layer.qkv.map(OwnedMatrix::new),
-            heads,
-            kv_heads,
-            head_dim,
-            scale,
-            window,
-            rope: rope.settings(),
-            freqs: rope.freqs().cloned(),
+            attention: AttentionSettings::of(layer.attention),
+            freqs: layer.attention.rope.freqs().cloned(),
             o: OwnedMatrix::new(layer.o),
             mlp_norm: OwnedNorm::new(layer.mlp_norm),
             mlp: [layer.gate, layer.up, layer.down].map(OwnedMatrix::new),
         }
-    }
-
-    fn rope(&self) -> Rope<'_> {
-        Rope::from_settings(self.rope, self.freqs.as_ref())
-    }
-
-    fn attention<'a>(&self, rope: &'a Rope<'a>) -> CachedAttention<'a> {
-        let &Self { heads, kv_heads, head_dim, scale, window, .. } = self;
-        CachedAttention { heads, kv_heads, head_dim, scale, rope, window }
     }
 
     /// The matrices in the order of their use.
@@ -196,7 +179,7 @@ impl OwnedLayer {
     }
 
     /// The dtypes of all weights.
-    pub(crate) fn dtypes(&self) -> impl Iterator<Item = Dtype> {
+    fn dtypes(&self) -> impl Iterator<Item = Dtype> {
         let norms = [self.attention_norm.weight.dtype(), self.mlp_norm.weight.dtype()];
         norms.into_iter().chain(self.matrices().map(|m| m.matrix().dtype()))
     }

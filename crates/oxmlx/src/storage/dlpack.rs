@@ -53,21 +53,5 @@ pub fn dtype_to_dlpack(dtype: Dtype) -> DLDataType {
 /// assert_eq!(dtype_from_dlpack(dtype_to_dlpack(Dtype::Bfloat16)), Some(Dtype::Bfloat16));
 /// ```
 pub fn dtype_from_dlpack(dtype: DLDataType) -> Option<Dtype> {
-    const ALL: [Dtype; 14] = [
-        Dtype::Bool,
-        Dtype::Uint8,
-        Dtype::Uint16,
-        Dtype::Uint32,
-        Dtype::Uint64,
-        Dtype::Int8,
-        Dtype::Int16,
-        Dtype::Int32,
-        Dtype::Int64,
-        Dtype::Float16,
-        Dtype::Float32,
-        Dtype::Float64,
-        Dtype::Bfloat16,
-        Dtype::Complex64,
-    ];
-    ALL.into_iter().find(|&known| dtype_to_dlpack(known) == dtype)
+    Dtype::ALL.into_iter().find(|&known| dtype_to_dlpack(known) == dtype)
 }

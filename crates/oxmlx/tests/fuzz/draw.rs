@@ -15,23 +15,6 @@ pub(crate) struct Draw {
     pub(crate) tells: bool,
 }
 
-const DTYPES: [Dtype; 14] = [
-    Dtype::Bool,
-    Dtype::Uint8,
-    Dtype::Uint16,
-    Dtype::Uint32,
-    Dtype::Uint64,
-    Dtype::Int8,
-    Dtype::Int16,
-    Dtype::Int32,
-    Dtype::Int64,
-    Dtype::Float16,
-    Dtype::Float32,
-    Dtype::Float64,
-    Dtype::Bfloat16,
-    Dtype::Complex64,
-];
-
 impl Draw {
     /// The generator of call `index` of a run.
     pub(crate) fn new(seed: u64, index: u64) -> Self {
@@ -130,7 +113,7 @@ impl Draw {
     }
 
     pub(crate) fn dtype(&mut self) -> Dtype {
-        self.one_of(&DTYPES)
+        self.one_of(&Dtype::ALL)
     }
 
     /// A shape to make something of: it may be impossible.

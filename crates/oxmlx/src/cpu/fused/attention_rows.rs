@@ -9,21 +9,11 @@ use oxmlx_kernels::{Floats, FloatsMut, Level, Pool, View4};
 use super::super::rope::turns;
 use super::super::{Packed, enabled, floats_mut, readable};
 use super::cached_attention::{copy, store};
-use crate::fast::{Rope, RopeSettings};
-use crate::fused::{AttendedRows, CachedAttention, KvBuffers, mlx_attention_rows};
-use crate::kernel::{BoxError, Input, Kernel, Output};
-use crate::{Array, Dtype, Error, ErrorKind, Result};
-
-/// What the body knows beforehand.
-#[derive(Clone, Copy)]
-struct Plan {
-    heads: usize,
-    kv_heads: usize,
-    width: usize,
-    scale: f32,
-    rope: RopeSettings,
-    window: Option<usize>,
-}
+use super::caches::{over_caches, written};
+use crate::fast::Rope;
+use crate::fused::{AttendedRows, AttentionSettings, CachedAttention, KvBuffers, mlx_attention_rows};
+use crate::kernel::{BoxError, Input, Output};
+use crate::{Array, Dtype, Result};
 
 pub(crate) fn attention_rows(
     qkv: [&Array; 3],
@@ -36,56 +26,28 @@ pub(crate) fn attention_rows(
     if !enabled() || !same || how.rope.freqs().is_some_and(|f| f.dtype() != Dtype::Float32) {
         return None;
     }
-    let plan = Plan {
-        heads: how.heads as usize,
-        kv_heads: how.kv_heads as usize,
-        width: how.head_dim as usize,
-        scale: how.scale,
-        rope: how.rope.settings(),
-        window: how.window,
-    };
+    let plan = AttentionSettings::of(how);
     let tokens = qkv[0].shape()[1] as usize;
     let lens: Vec<usize> = buffers.iter().map(|b| b.len).collect();
-    let ends: Vec<usize> = lens.iter().map(|len| len + tokens).collect();
-    let mut builder = Kernel::builder("oxmlx::attention_rows").output(dtype, |inputs| Ok(inputs[0].to_vec()));
-    for i in 0..2 * buffers.len() {
-        builder = builder.output_in_place(dtype, 3 + i);
-    }
     let fallback_lens = lens.clone();
-    let kernel = builder
+    let kernel = over_caches("oxmlx::attention_rows", dtype, 3, buffers.len())
         .cpu(move |inputs, outputs| run(plan, &lens, inputs, outputs))
         .fallback(move |inputs| fallback(plan, &fallback_lens, inputs))
         .build();
     let inputs: Vec<Array> = qkv.into_iter().chain(planes()).chain(how.rope.freqs()).cloned().collect();
     Some(kernel.and_then(|kernel| {
-        let mut made = kernel.apply(&inputs)?.into_iter();
-        let mut next = || made.next().ok_or_else(|| Error::new(ErrorKind::Backend, "kernel", "an output is missing"));
-        let output = next()?;
-        let row = |len| Ok(KvBuffers { keys: next()?, values: next()?, len });
-        Ok(AttendedRows { output, buffers: ends.into_iter().map(row).collect::<Result<_>>()? })
+        let (output, buffers) = written(&kernel, &inputs, buffers, tokens)?;
+        Ok(AttendedRows { output, buffers })
     }))
 }
 
-fn fallback(plan: Plan, lens: &[usize], inputs: &[Array]) -> std::result::Result<Vec<Array>, BoxError> {
+fn fallback(plan: AttentionSettings, lens: &[usize], inputs: &[Array]) -> std::result::Result<Vec<Array>, BoxError> {
     let (qkv, rest) = inputs.split_at_checked(3).ok_or("an input is missing")?;
     let (planes, freqs) = rest.split_at_checked(2 * lens.len()).ok_or("a buffer is missing")?;
-    let RopeSettings { dims, traditional, base, scale } = plan.rope;
-    let rope = match freqs {
-        [freqs] => Rope::with_freqs(dims, freqs),
-        _ => Rope::new(dims, base.unwrap_or(1.0)),
-    };
-    let rope = rope.traditional(traditional).scale(scale);
-    let how = CachedAttention {
-        heads: plan.heads as i32,
-        kv_heads: plan.kv_heads as i32,
-        head_dim: plan.width as i32,
-        scale: plan.scale,
-        rope: &rope,
-        window: plan.window,
-    };
+    let rope = Rope::from_settings(plan.rope, freqs.first());
     let row = |(pair, &len): (&[Array], &usize)| KvBuffers { keys: pair[0].clone(), values: pair[1].clone(), len };
     let buffers = planes.chunks_exact(2).zip(lens).map(row).collect();
-    let made = mlx_attention_rows([&qkv[0], &qkv[1], &qkv[2]], buffers, how)?;
+    let made = mlx_attention_rows([&qkv[0], &qkv[1], &qkv[2]], buffers, plan.with(&rope))?;
     let planes = made.buffers.into_iter().flat_map(|b| [b.keys, b.values]);
     Ok(std::iter::once(made.output).chain(planes).collect())
 }
@@ -103,7 +65,7 @@ struct Row<'a> {
 }
 
 fn run(
-    plan: Plan,
+    plan: AttentionSettings,
     lens: &[usize],
     inputs: &[Input<'_>],
     outputs: &mut [Output<'_>],
@@ -113,7 +75,8 @@ fn run(
     let packed = [Packed::new(inputs[0])?, Packed::new(inputs[1])?, Packed::new(inputs[2])?];
     let freqs = inputs.get(3 + 2 * rows).map(|f| f.as_slice::<f32>()).transpose()?;
     let rope = turns(plan.rope, freqs.as_deref());
-    let sizes = [plan.heads, plan.kv_heads, plan.kv_heads].map(|heads| tokens * heads * plan.width);
+    let [heads, kv_heads, width] = plan.sizes();
+    let sizes = [heads, kv_heads, kv_heads].map(|heads| tokens * heads * width);
     let (output, planes) = outputs.split_first_mut().ok_or("the output is missing")?;
     let mut parts = chunks(floats_mut(output)?, sizes[0]);
     let mut work = Vec::with_capacity(rows);
@@ -152,8 +115,13 @@ fn run(
 }
 
 impl Row<'_> {
-    fn run(&mut self, plan: Plan, rope: KernelRope<'_>, tokens: usize) -> std::result::Result<(), BoxError> {
-        let Plan { heads, kv_heads, width, scale, window, .. } = plan;
+    fn run(
+        &mut self,
+        plan: AttentionSettings,
+        rope: KernelRope<'_>,
+        tokens: usize,
+    ) -> std::result::Result<(), BoxError> {
+        let ([heads, kv_heads, width], AttentionSettings { scale, window, .. }) = (plan.sizes(), plan);
         let Row { qkv, keys, values, old, capacity, len, output } = self;
         let (capacity, len, end) = (*capacity, *len, *len + tokens);
         for (old, plane) in old.iter().zip([&mut *keys, &mut *values]) {

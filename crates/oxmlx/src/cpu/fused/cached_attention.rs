@@ -7,23 +7,11 @@ use oxmlx_kernels::{Floats, FloatsMut, Level, View4};
 
 use super::super::rope::turns;
 use super::super::{Packed, enabled, floats_mut, readable};
-use crate::fast::{Rope, RopeSettings};
-use crate::fused::{Attended, CachedAttention, KvBuffers, mlx_cached_attention};
-use crate::kernel::{BoxError, Input, Kernel, Output};
+use super::caches::{over_caches, written};
+use crate::fast::Rope;
+use crate::fused::{Attended, AttentionSettings, CachedAttention, KvBuffers, mlx_cached_attention};
+use crate::kernel::{BoxError, Input, Output};
 use crate::{Array, Dtype, Result};
-
-/// What the body knows beforehand.
-#[derive(Clone, Copy)]
-struct Plan {
-    heads: usize,
-    kv_heads: usize,
-    head_dim: usize,
-    scale: f32,
-    rope: RopeSettings,
-    window: Option<usize>,
-    /// Live rows before.
-    len: usize,
-}
 
 pub(crate) fn cached_attention(
     [q, k, v]: [&Array; 3],
@@ -35,60 +23,41 @@ pub(crate) fn cached_attention(
     if !enabled() || !same || how.rope.freqs().is_some_and(|f| f.dtype() != Dtype::Float32) {
         return None;
     }
-    let plan = Plan {
-        heads: how.heads as usize,
-        kv_heads: how.kv_heads as usize,
-        head_dim: how.head_dim as usize,
-        scale: how.scale,
-        rope: how.rope.settings(),
-        window: how.window,
-        len: buffers.len,
-    };
+    let (plan, len) = (AttentionSettings::of(how), buffers.len);
     let tokens = q.shape()[1] as usize;
-    let kernel = Kernel::builder("oxmlx::cached_attention")
-        .output(dtype, |inputs| Ok(inputs[0].to_vec()))
-        .output_in_place(dtype, 3)
-        .output_in_place(dtype, 4)
-        .cpu(move |inputs, outputs| run(plan, inputs, outputs))
+    let kernel = over_caches("oxmlx::cached_attention", dtype, 3, 1)
+        .cpu(move |inputs, outputs| run(plan, len, inputs, outputs))
         .fallback(move |inputs| {
             let [q, k, v, keys, values, freqs @ ..] = inputs else { return Err("five inputs".into()) };
             let rope = Rope::from_settings(plan.rope, freqs.first());
-            let how = CachedAttention {
-                heads: plan.heads as i32,
-                kv_heads: plan.kv_heads as i32,
-                head_dim: plan.head_dim as i32,
-                scale: plan.scale,
-                rope: &rope,
-                window: plan.window,
-            };
-            let buffers = KvBuffers { keys: keys.clone(), values: values.clone(), len: plan.len };
-            let Attended { output, buffers } = mlx_cached_attention([q, k, v], buffers, how)?;
+            let buffers = KvBuffers { keys: keys.clone(), values: values.clone(), len };
+            let Attended { output, buffers } = mlx_cached_attention([q, k, v], buffers, plan.with(&rope))?;
             Ok(vec![output, buffers.keys, buffers.values])
         })
         .build();
     let inputs: Vec<Array> =
         [q, k, v, &buffers.keys, &buffers.values].into_iter().chain(how.rope.freqs()).cloned().collect();
     Some(kernel.and_then(|kernel| {
-        let mut made = kernel.apply(&inputs)?.into_iter();
-        let mut next = || {
-            made.next().ok_or_else(|| crate::Error::new(crate::ErrorKind::Backend, "kernel", "an output is missing"))
-        };
-        let output = next()?;
-        let buffers = KvBuffers { keys: next()?, values: next()?, len: plan.len + tokens };
-        Ok(Attended { output, buffers })
+        let (output, mut made) = written(&kernel, &inputs, std::slice::from_ref(buffers), tokens)?;
+        Ok(Attended { output, buffers: made.remove(0) })
     }))
 }
 
-fn run(plan: Plan, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> std::result::Result<(), BoxError> {
+fn run(
+    plan: AttentionSettings,
+    len: usize,
+    inputs: &[Input<'_>],
+    outputs: &mut [Output<'_>],
+) -> std::result::Result<(), BoxError> {
     let [output, keys, values] = outputs else { return Err("three outputs".into()) };
     let (batch, tokens) = (inputs[0].shape()[0] as usize, inputs[0].shape()[1] as usize);
-    let Plan { heads, kv_heads, head_dim, len, .. } = plan;
+    let [heads, kv_heads, head_dim] = plan.sizes();
     let capacity = keys.shape()[2] as usize;
     let end = len + tokens;
 
     let freqs = inputs.get(5).map(|f| f.as_slice::<f32>()).transpose()?;
-    let q = turned(plan, inputs[0], heads, freqs.as_deref())?;
-    let k = turned(plan, inputs[1], kv_heads, freqs.as_deref())?;
+    let q = turned(plan, len, inputs[0], heads, freqs.as_deref())?;
+    let k = turned(plan, len, inputs[1], kv_heads, freqs.as_deref())?;
     for (buffer, old) in [(&mut *keys, inputs[3]), (&mut *values, inputs[4])] {
         if !buffer.holds_input() {
             keep_live_rows(buffer, old, len)?;
@@ -139,19 +108,20 @@ fn run(plan: Plan, inputs: &[Input<'_>], outputs: &mut [Output<'_>]) -> std::res
 
 /// Queries or keys `[batch, tokens, heads * width]` as `[batch, heads, tokens, width]` in float32, turned by their positions.
 fn turned(
-    plan: Plan,
+    plan: AttentionSettings,
+    len: usize,
     input: Input<'_>,
     heads: usize,
     freqs: Option<&[f32]>,
 ) -> std::result::Result<Vec<f32>, BoxError> {
     let (batch, tokens) = (input.shape()[0] as usize, input.shape()[1] as usize);
-    let width = plan.head_dim;
+    let [_, _, width] = plan.sizes();
     let packed = Packed::new(input)?;
     let strides = [tokens * heads * width, width, heads * width];
     let x = View4::strided(packed.floats(), [batch, heads, tokens, width], strides)?;
     let rope = turns(plan.rope, freqs);
     let mut out = vec![0.0; batch * heads * tokens * width];
-    ops::rope(Level::best(), x, rope, &vec![plan.len as i32; batch], FloatsMut::F32(&mut out))?;
+    ops::rope(Level::best(), x, rope, &vec![len as i32; batch], FloatsMut::F32(&mut out))?;
     Ok(out)
 }
 

@@ -8,18 +8,17 @@ use oxmlx_kernels::ops::{self, Norm};
 
 use super::super::matrix::{Memory, Spec, push_inputs};
 use super::super::rope::turns;
-use super::super::{Packed, enabled, floats_mut, promoted, readable};
+use super::super::{Packed, enabled, floats_mut, readable};
 use super::cached_attention::keep_live_rows;
+use super::caches::{over_caches, written};
 use crate::fused::{Decoded, KvBuffers, OwnedLayer, layer_by_layer};
-use crate::kernel::{BoxError, Constant, Input, Kernel, Output};
-use crate::{Array, Dtype, Error, ErrorKind, Result};
+use crate::kernel::{BoxError, Constant, Input, Output};
+use crate::{Array, Dtype, Result};
 
 /// A decoder whose weights our kernels read where they lie.
 pub(crate) struct Prepared {
     layers: Vec<Layer>,
     hidden: i32,
-    /// What the weights promote to.
-    dtype: Dtype,
 }
 
 struct Layer {
@@ -39,17 +38,16 @@ impl Prepared {
         }
         let specs: Option<Vec<[Spec; 7]>> = layers.iter().map(|layer| specs(layer, hidden)).collect();
         let Some(specs) = specs else { return Ok(None) };
-        let dtypes = layers.iter().flat_map(OwnedLayer::dtypes);
-        let Some(dtype) = dtypes.reduce(promoted) else { return Ok(None) };
         let layers = layers.iter().zip(specs).map(|(layer, specs)| Layer::new(layer, specs)).collect::<Result<_>>()?;
-        Ok(Some(Self { layers, hidden, dtype }))
+        Ok(Some(Self { layers, hidden }))
     }
 }
 
 /// The matrices' facts, if everything fits together.
 fn specs(layer: &OwnedLayer, hidden: i32) -> Option<[Spec; 7]> {
     let [q, k, v, o, gate, up, down] = layer.matrices().map(|m| m.matrix());
-    let (heads, kv_heads) = (layer.heads * layer.head_dim, layer.kv_heads * layer.head_dim);
+    let [heads, kv_heads, width] = layer.attention.sizes().map(|n| n as i32);
+    let (heads, kv_heads) = (heads * width, kv_heads * width);
     let inner = gate.rows()?;
     let norms = [&layer.attention_norm.weight, &layer.mlp_norm.weight];
     let rows = [q, k, v, o, up, down].map(|m| m.rows());
@@ -86,19 +84,18 @@ impl Layer {
     }
 }
 
-/// The node; `None` where `x` or the buffers are not what our kernels read.
+/// The node, whose results have this dtype; `None` where `x` or the buffers are not what our kernels read.
 pub(crate) fn decoder(
     prepared: &Arc<Prepared>,
     layers: &Arc<[OwnedLayer]>,
-    x: &Array,
+    (x, dtype): (&Array, Dtype),
     buffers: &[KvBuffers],
 ) -> Option<Result<Decoded>> {
     let &[batch, tokens, hidden] = x.shape() else { return None };
-    let dtype = promoted(x.dtype(), prepared.dtype);
     let fits = |(layer, buffers): (&OwnedLayer, &KvBuffers)| {
         [&buffers.keys, &buffers.values].iter().all(|array| match *array.shape() {
             [b, h, capacity, d] => {
-                (b, h, d) == (batch, layer.kv_heads, layer.head_dim)
+                (b, [h, d]) == (batch, layer.attention.kv_shape())
                     && buffers.len.checked_add(tokens as usize).is_some_and(|end| end <= capacity as usize)
                     && array.dtype() == dtype
             }
@@ -110,11 +107,7 @@ pub(crate) fn decoder(
         return None;
     }
     let lens: Vec<usize> = buffers.iter().map(|buffers| buffers.len).collect();
-    let written: Vec<usize> = lens.iter().map(|len| len + tokens as usize).collect();
-    let mut builder = Kernel::builder("oxmlx::decoder").output(dtype, |inputs| Ok(inputs[0].to_vec()));
-    for i in 0..2 * buffers.len() {
-        builder = builder.output_in_place(dtype, 1 + i);
-    }
+    let builder = over_caches("oxmlx::decoder", dtype, 1, buffers.len());
     let (fallback_layers, fallback_lens) = (Arc::clone(layers), lens.clone());
     let (prepared, layers) = (Arc::clone(prepared), Arc::clone(layers));
     let kernel = builder
@@ -134,13 +127,7 @@ pub(crate) fn decoder(
     let planes = buffers.iter().flat_map(|b| [b.keys.clone(), b.values.clone()]);
     let inputs: Vec<Array> = std::iter::once(x.clone()).chain(planes).collect();
     Some(kernel.and_then(|kernel| {
-        let mut made = kernel.apply(&inputs)?.into_iter();
-        let mut next = || made.next().ok_or_else(|| Error::new(ErrorKind::Backend, "kernel", "an output is missing"));
-        let output = next()?;
-        let buffers = written
-            .into_iter()
-            .map(|len| Ok(KvBuffers { keys: next()?, values: next()?, len }))
-            .collect::<Result<_>>()?;
+        let (output, buffers) = written(&kernel, &inputs, buffers, tokens as usize)?;
         Ok(Decoded { output, buffers })
     }))
 }
@@ -204,14 +191,9 @@ impl Layer {
         let norm = |i: usize| Norm { weight: Some(norms[i].floats()), bias: None, eps: self.eps[i] };
         let freqs = if self.has_freqs { rest.first().map(|f| f.as_slice::<f32>()).transpose()? } else { None };
         let layer = LayerWeights { attention_norm: norm(0), q, k, v, o, mlp_norm: norm(1), gate, up, down };
-        let heads = Heads {
-            heads: owned.heads as usize,
-            kv_heads: owned.kv_heads as usize,
-            width: owned.head_dim as usize,
-            scale: owned.scale,
-            rope: turns(owned.rope, freqs.as_deref()),
-            window: owned.window,
-        };
+        let ([heads, kv_heads, width], how) = (owned.attention.sizes(), owned.attention);
+        let rope = turns(how.rope, freqs.as_deref());
+        let heads = Heads { heads, kv_heads, width, scale: how.scale, rope, window: how.window };
         let [keys, values] = planes else { return Err("two buffers".into()) };
         let capacity = keys.shape()[2] as usize;
         let cache = LayerCache { keys: floats_mut(keys)?, values: floats_mut(values)?, capacity, len };
