@@ -31,7 +31,7 @@ pub(crate) fn compile() -> Result<(), Error> {
     if host.os == Os::MacOs {
         return Ok(());
     }
-    let include = headers(&host)?;
+    let include = prefix(&host)?.join("include");
     let zig = Environment::ready("zig", &[&ZIG])?;
     let crates = tree::root().join("crates");
     let mut compiler = zig.script_of(&["-m", "ziglang", "c++", "-target", "aarch64-macos.14.0", "-std=c++20", "-c"]);
@@ -41,12 +41,12 @@ pub(crate) fn compile() -> Result<(), Error> {
     tree::run("the header oxmlx/storage.h for macOS", compiler.stdin(Stdio::null()))
 }
 
-/// The headers of the pinned wheel for the oldest macOS.
-fn headers(host: &Host) -> Result<PathBuf, Error> {
+/// Headers and libraries of the pinned wheel for the oldest macOS.
+pub(crate) fn prefix(host: &Host) -> Result<PathBuf, Error> {
     let pin = Pin::of_this_tree()?;
     let mac = Host { os: Os::MacOs, arch: Arch::Aarch64, version: None, musl: false };
     let wheel = platform::choose(&pin, Backend::Metal, &mac)?;
     let folder = world::cache(&System, host.os)?.join("mlx").join(&pin.version).join(Backend::Metal.name());
     provision::provision(wheel, &folder, &Pip)?;
-    Ok(folder.join("mlx/include"))
+    Ok(folder.join("mlx"))
 }

@@ -11,6 +11,8 @@ mod digits;
 mod dist;
 mod error;
 mod fuzz;
+mod gates;
+mod macos_check;
 mod macos_headers;
 #[path = "../../crates/oxmlx-sys/build/mod.rs"]
 mod mlx;
@@ -57,6 +59,12 @@ const COMMANDS: &[Command] = &[
         run: macos_headers::run,
     },
     Command {
+        name: "macos-check",
+        summary: "build and link everything for macOS on Linux",
+        help: macos_check::HELP,
+        run: macos_check::run,
+    },
+    Command {
         name: "dist",
         summary: "make a folder with the binary and its libraries",
         help: dist::HELP,
@@ -68,6 +76,7 @@ const COMMANDS: &[Command] = &[
         help: cuda_bundle::HELP,
         run: cuda_bundle::run,
     },
+    Command { name: "gates", summary: "check rules that no compiler knows", help: gates::HELP, run: gates::run },
     Command { name: "fuzz", summary: "make hostile calls of the whole API", help: fuzz::HELP, run: fuzz::run },
     Command {
         name: "bench",

@@ -41,6 +41,10 @@ pub(crate) const TEST: Requirements =
 pub(crate) const ZIG: Requirements =
     Requirements { file: "zig.txt", text: include_str!("python/zig.txt"), remark: "; 90 MB are fetched" };
 
+/// What `cargo xtask gates` compares C++ with.
+pub(crate) const CLANG_FORMAT: Requirements =
+    Requirements { file: "clang-format.txt", text: include_str!("python/clang-format.txt"), remark: "" };
+
 /// A virtual environment with pinned packages.
 pub(crate) struct Environment {
     folder: PathBuf,

@@ -110,7 +110,8 @@ const std::uint8_t* data(const Handle& a) {
     return nullptr;
   }
   if (!storage::host_readable(a)) {
-    throw Refused("the host can't read this memory of a GPU without moving it, and others hold it: copy the array first");
+    throw Refused(
+        "the host can't read this memory of a GPU without moving it, and others hold it: copy the array first");
   }
   return a.data<std::uint8_t>();
 }

@@ -73,8 +73,20 @@ inline std::optional<bool> to_optional(OptBool x) {
 
 // MLX's dtypes in the order of Dtype::Val, so that a code indexes them.
 inline constexpr std::array<mx::Dtype, 14> dtypes{
-    mx::bool_, mx::uint8,   mx::uint16,  mx::uint32,  mx::uint64,   mx::int8,     mx::int16,
-    mx::int32, mx::int64,   mx::float16, mx::float32, mx::float64,  mx::bfloat16, mx::complex64};
+    mx::bool_,
+    mx::uint8,
+    mx::uint16,
+    mx::uint32,
+    mx::uint64,
+    mx::int8,
+    mx::int16,
+    mx::int32,
+    mx::int64,
+    mx::float16,
+    mx::float32,
+    mx::float64,
+    mx::bfloat16,
+    mx::complex64};
 static_assert(dtypes[static_cast<std::size_t>(DtypeCode::Float16)].val() == mx::Dtype::Val::float16);
 static_assert(dtypes[static_cast<std::size_t>(DtypeCode::Bfloat16)].val() == mx::Dtype::Val::bfloat16);
 static_assert(static_cast<int>(DtypeCode::Complex64) == static_cast<int>(mx::Dtype::Val::complex64));
@@ -110,8 +122,15 @@ inline mx::Dtype::Kind to_kind(DtypeKindCode x) {
 inline mx::Dtype::Category to_category(DtypeCategoryCode x) {
   return pick(
       "DtypeCategory",
-      std::array{mx::complexfloating, mx::floating, mx::inexact, mx::signedinteger, mx::unsignedinteger, mx::integer,
-                 mx::number, mx::generic},
+      std::array{
+          mx::complexfloating,
+          mx::floating,
+          mx::inexact,
+          mx::signedinteger,
+          mx::unsignedinteger,
+          mx::integer,
+          mx::number,
+          mx::generic},
       x);
 }
 

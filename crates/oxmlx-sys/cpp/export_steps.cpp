@@ -110,12 +110,8 @@ Step step_of(const mx::ExportCallbackInput& from) {
 
 } // namespace
 
-rust::Vec<Step> steps(
-    rust::Box<StepsClosure> f,
-    Handles args,
-    rust::Slice<const rust::Str> names,
-    Handles values,
-    bool shapeless) {
+rust::Vec<Step>
+steps(rust::Box<StepsClosure> f, Handles args, rust::Slice<const rust::Str> names, Handles values, bool shapeless) {
   auto shared = std::make_shared<rust::Box<StepsClosure>>(std::move(f));
   std::function<Arrays(const mx::Args&, const mx::Kwargs&)> function =
       [shared](const mx::Args& given, const mx::Kwargs& named) -> Arrays {
@@ -126,8 +122,8 @@ rust::Vec<Step> steps(
       named_values.push_back(value);
     }
     try {
-      auto out = (*shared)->apply(
-          {given.data(), given.size()}, std::move(keys), {named_values.data(), named_values.size()});
+      auto out =
+          (*shared)->apply({given.data(), given.size()}, std::move(keys), {named_values.data(), named_values.size()});
       return {out.begin(), out.end()};
     } catch (const rust::Error& e) {
       throw ClosureFailed(e.what());

@@ -14,11 +14,7 @@ struct Step;
 using Handle = mlx::core::array;
 using Handles = rust::Slice<const Handle>;
 
-rust::Vec<Step> steps(
-    rust::Box<StepsClosure> f,
-    Handles args,
-    rust::Slice<const rust::Str> names,
-    Handles values,
-    bool shapeless);
+rust::Vec<Step>
+steps(rust::Box<StepsClosure> f, Handles args, rust::Slice<const rust::Str> names, Handles values, bool shapeless);
 
 } // namespace oxmlx::export_steps

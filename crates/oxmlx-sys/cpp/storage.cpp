@@ -187,7 +187,8 @@ rust::Vec<Handle> adopt_host(std::size_t data, std::size_t nbytes, bool whole_pa
   return adopted;
 }
 
-Handle adopt_device(std::size_t data, std::size_t nbytes, std::int32_t ordinal, bool host_visible, rust::Box<Owner> owner) {
+Handle
+adopt_device(std::size_t data, std::size_t nbytes, std::int32_t ordinal, bool host_visible, rust::Box<Owner> owner) {
   auto keep = std::make_shared<Hold>(std::move(owner));
   auto* const base = reinterpret_cast<char*>(data);
   switch (detail::loaded_backend()) {

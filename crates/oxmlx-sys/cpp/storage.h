@@ -34,7 +34,8 @@ Handle copied(const Handle& a);
 // library wants memory of its own. `whole_pages`: the rest of the pages that it starts and ends in may be read too.
 rust::Vec<Handle> adopt_host(std::size_t data, std::size_t nbytes, bool whole_pages, rust::Box<Owner> owner);
 // The same for memory of a CUDA device, or for the MTLBuffer at `data` (whose size Metal knows).
-Handle adopt_device(std::size_t data, std::size_t nbytes, std::int32_t ordinal, bool host_visible, rust::Box<Owner> owner);
+Handle
+adopt_device(std::size_t data, std::size_t nbytes, std::int32_t ordinal, bool host_visible, rust::Box<Owner> owner);
 // An array of `shape` and `strides` over adopted memory, from `offset` bytes on. Trusts its caller that all of it lies inside.
 Handle over(
     const Handle& memory,

@@ -47,7 +47,7 @@ impl Exporter {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        free(&mut self.exporter);
+        lock::free(&mut self.exporter);
     }
 }
 
@@ -105,15 +105,6 @@ impl Imported {
 
 impl Drop for Imported {
     fn drop(&mut self) {
-        free(&mut self.function);
-    }
-}
-
-/// Frees a C++ object under the lock; inside a kernel, where MLX must not be entered, it is left to the process.
-fn free<T: cxx::memory::UniquePtrTarget>(object: &mut UniquePtr<T>) {
-    let object = std::mem::replace(object, UniquePtr::null());
-    match lock::enter() {
-        Ok(_guard) => drop(object),
-        Err(_) => std::mem::forget(object),
+        lock::free(&mut self.function);
     }
 }

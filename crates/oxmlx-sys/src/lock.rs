@@ -14,6 +14,8 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cxx::UniquePtr;
+use cxx::memory::UniquePtrTarget;
 use parking_lot::lock_api::{RawMutex as _, RawMutexTimed as _};
 use parking_lot::{Mutex, RawMutex};
 
@@ -164,6 +166,15 @@ fn free_orphans() {
 #[cold]
 fn take_orphans() {
     drop(take_put_aside());
+}
+
+/// Frees a C++ object under the lock; inside a kernel, where MLX must not be entered, it is left to the process.
+pub(crate) fn free<T: UniquePtrTarget>(object: &mut UniquePtr<T>) {
+    let object = std::mem::replace(object, UniquePtr::null());
+    match enter() {
+        Ok(_guard) => drop(object),
+        Err(_) => std::mem::forget(object),
+    }
 }
 
 /// Handles that were put aside; none when there are none. Called under the lock.

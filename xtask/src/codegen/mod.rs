@@ -8,7 +8,7 @@ pub(crate) mod command;
 pub(crate) mod coverage;
 mod cpp;
 mod ir;
-mod lexer;
+pub(crate) mod lexer;
 mod map;
 mod parse;
 mod reach;

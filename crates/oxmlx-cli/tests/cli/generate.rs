@@ -1,6 +1,7 @@
 //! `oxmlx generate`.
 
 use std::io::Read;
+#[cfg(target_os = "linux")]
 use std::process::Stdio;
 use std::time::Instant;
 

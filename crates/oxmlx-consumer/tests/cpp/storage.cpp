@@ -23,12 +23,12 @@ namespace {
 
 int failures = 0;
 
-#define CHECK(condition)                                                          \
-  do {                                                                            \
-    if (!(condition)) {                                                           \
+#define CHECK(condition)                                                           \
+  do {                                                                             \
+    if (!(condition)) {                                                            \
       std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                                 \
-    }                                                                             \
+      ++failures;                                                                  \
+    }                                                                              \
   } while (false)
 
 constexpr StorageExportOptions any_layout{.require_row_contiguous = false};

@@ -25,12 +25,12 @@ int oxc_read(const oxc_array* a, void* out);
 void oxc_free(oxc_array* a);
 const char* oxc_last_error(void);
 
-#define CHECK(condition)                                                                              \
-  do {                                                                                                \
-    if (!(condition)) {                                                                               \
+#define CHECK(condition)                                                                                 \
+  do {                                                                                                   \
+    if (!(condition)) {                                                                                  \
       fprintf(stderr, "line %d: not so: %s (last error: %s)\n", __LINE__, #condition, oxc_last_error()); \
-      return 1;                                                                                       \
-    }                                                                                                 \
+      return 1;                                                                                          \
+    }                                                                                                    \
   } while (0)
 
 int main(void) {

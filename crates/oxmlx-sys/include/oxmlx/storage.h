@@ -139,7 +139,7 @@ class AdoptedMemory {
 
 inline StorageBackend loaded_backend() {
   static const auto backend = mx::metal::is_available() ? StorageBackend::metal
-      : mx::cu::is_available()                          ? StorageBackend::cuda
+                              : mx::cu::is_available()  ? StorageBackend::cuda
                                                         : StorageBackend::host;
   return backend;
 }
@@ -190,7 +190,8 @@ class StorageView {
 
   // The first element; null on Metal, where there is only the buffer and the offset, and for an array without elements.
   const void* data() const noexcept {
-    return backend_ == StorageBackend::metal || base_ == nullptr ? nullptr : static_cast<const char*>(base_) + byte_offset_;
+    return backend_ == StorageBackend::metal || base_ == nullptr ? nullptr
+                                                                 : static_cast<const char*>(base_) + byte_offset_;
   }
 
   // The first element as the host reads it; null where it can't.
@@ -390,9 +391,7 @@ inline std::pair<StorageExportStatus, std::optional<MetalStorageView>> try_expor
   return {status, MetalStorageView(*std::move(view))};
 }
 
-inline MetalStorageView export_metal_storage(
-    const mlx::core::array& a,
-    const StorageExportOptions& options = {}) {
+inline MetalStorageView export_metal_storage(const mlx::core::array& a, const StorageExportOptions& options = {}) {
   auto [status, view] = try_export_metal_storage(a, options);
   if (!view) {
     throw StorageExportError(status);

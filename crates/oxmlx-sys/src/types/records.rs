@@ -5,7 +5,7 @@ use cxx::UniquePtr;
 
 use super::ffi;
 use crate::call::call;
-use crate::{Array, Result};
+use crate::{Array, Result, lock};
 
 /// The order in which an `einsum` contracts its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,6 +135,12 @@ fn sorted<T>(names: Vec<String>, values: Vec<T>) -> Vec<(String, T)> {
 
 /// Processes that communicate. Made by `distributed::init`.
 pub struct Group(UniquePtr<ffi::Group>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        lock::free(&mut self.0);
+    }
+}
 
 impl Group {
     /// This process's place in the group, from 0.

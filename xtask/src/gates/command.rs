@@ -1,0 +1,165 @@
+//! `cargo xtask gates`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Instant;
+
+use super::allowed::{self, ALLOWED};
+use super::evaluators::{self, Table};
+use super::verdict::{Verdict, Violation};
+use super::{cpp, entries, files, format, gpu, laziness, manifest, tasks};
+use crate::error::Error;
+use crate::tree;
+
+pub(crate) const HELP: &str = "\
+Usage: cargo xtask gates [--strict] [--fix] [--write] | --list
+
+Checks rules that no compiler knows, described in docs/gates.md: no bridge function is entered
+without the lock, nothing is evaluated where a node is built, kernel sources are in their
+manifests, C++ is as clang-format writes it, Metal and CUDA sources compile where their
+compilers are. A gate that can't run here is skipped, and counted.
+
+  --strict        what can't run fails
+  --fix           first write C++, Metal and CUDA sources as clang-format wants them
+  --write         first find the table of evaluators again and write it
+  --list          print which bridge functions can evaluate, apply a closure, wait or read, and which
+                  are called without the lock and why; and check nothing
+";
+
+pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
+    let (known, rest): (Vec<&String>, Vec<&String>) =
+        arguments.iter().partition(|word| ["--strict", "--fix", "--write", "--list"].contains(&word.as_str()));
+    Error::unexpected(&rest.into_iter().cloned().collect::<Vec<_>>())?;
+    let given = |flag: &str| known.iter().any(|word| *word == flag);
+    if given("--list") {
+        print!("Bridge functions by what they may come to do:\n{}", Table::read()?.listed());
+        print!("\nCalled without the lock:\n{}", allowed::listed());
+        return Ok(());
+    }
+    if given("--fix") {
+        format::fix()?;
+    }
+    if given("--write") {
+        evaluators::write()?;
+    }
+    all(given("--strict"))
+}
+
+/// A gate's name and what it does.
+type Gate = (&'static str, fn() -> Result<Verdict, Error>);
+
+const GATES: [Gate; 8] = [
+    ("evaluators", evaluators::check),
+    ("entries", rust_entries),
+    ("tasks", cpp_tasks),
+    ("laziness", node_laziness),
+    ("manifest", manifests),
+    ("format", format::check),
+    ("metal", gpu::metal),
+    ("cuda", gpu::cuda),
+];
+
+/// Runs every gate, one line each, and fails when one failed; with `strict` also when one could not run.
+fn all(strict: bool) -> Result<(), Error> {
+    let (mut failed, mut skipped) = (Vec::new(), 0);
+    for (name, gate) in GATES {
+        let start = Instant::now();
+        let verdict = gate()?;
+        let took = start.elapsed().as_secs_f64();
+        match verdict {
+            Verdict::Passed(what) => eprintln!("gate {name:<11} {took:>5.1} s  ok: {what}"),
+            Verdict::Skipped(why) => {
+                eprintln!("gate {name:<11} {took:>5.1} s  SKIPPED: {why}");
+                skipped += 1;
+                if strict {
+                    failed.push(name);
+                }
+            }
+            Verdict::Failed(violations) => {
+                eprintln!("gate {name:<11} {took:>5.1} s  FAILED: {} violations", violations.len());
+                violations.iter().for_each(|violation| eprintln!("  {violation}"));
+                failed.push(name);
+            }
+        }
+    }
+    eprintln!(
+        "gates: {} of {}, {skipped} skipped",
+        GATES.len() - failed.len() - if strict { 0 } else { skipped },
+        GATES.len()
+    );
+    match failed.as_slice() {
+        [] => Ok(()),
+        names => Err(Error::Bridge(format!("the gates {} failed; docs/gates.md tells the rules", names.join(", ")))),
+    }
+}
+
+const SYS: &str = "crates/oxmlx-sys";
+
+fn parsed(path: &Path) -> Result<syn::File, Error> {
+    syn::parse_file(&files::read(path)?).map_err(|e| Error::Bridge(format!("{}: {e}", path.display())))
+}
+
+fn rust_entries() -> Result<Verdict, Error> {
+    let root = tree::root();
+    let folder = root.join(SYS).join("src");
+    let mut sources = Vec::new();
+    for path in files::with_extension(&folder, &["rs"])? {
+        let name = files::shown(&folder, &path).trim_end_matches(".rs").replace('/', "::");
+        sources.push(entries::Source { name, file: parsed(&path)? });
+    }
+    let mut report = entries::check(&sources, ALLOWED, &Table::read()?);
+    report.violations.extend(bridges_elsewhere(&root)?);
+    Ok(Verdict::of(report.violations, || {
+        format!("{} calls of bridge functions, {} without the lock by the list", report.calls, ALLOWED.len())
+    }))
+}
+
+/// Bridges to C++ in crates that have no lock to take.
+fn bridges_elsewhere(root: &Path) -> Result<Vec<Violation>, Error> {
+    let mut out = Vec::new();
+    for path in files::with_extension(&root.join("crates"), &["rs"])? {
+        let place = files::shown(root, &path);
+        if !place.starts_with(SYS) && files::read(&path)?.contains("#[cxx::bridge") {
+            let what = "a bridge outside oxmlx-sys goes round the lock".to_owned();
+            out.push(Violation { rule: "bridge-elsewhere", place, what });
+        }
+    }
+    Ok(out)
+}
+
+fn cpp_tasks() -> Result<Verdict, Error> {
+    let folder = tree::root().join(SYS).join("cpp");
+    let mut sources = Vec::new();
+    for path in files::with_extension(&folder, &["cpp", "h"])? {
+        let name = files::shown(&folder, &path);
+        sources.push(cpp::Source::parse(&name, &files::read(&path)?).map_err(Error::Bridge)?);
+    }
+    let functions: usize = sources.iter().map(|source| source.functions.len()).sum();
+    Ok(Verdict::of(tasks::check(&sources, tasks::BUILDERS, &Table::read()?), || {
+        format!("{functions} functions of C++")
+    }))
+}
+
+fn node_laziness() -> Result<Verdict, Error> {
+    let crates = tree::root().join("crates");
+    let (mut violations, mut used, mut looked_at) = (Vec::new(), BTreeSet::new(), 0);
+    for path in files::with_extension(&crates, &["rs"])? {
+        let place = files::shown(&crates, &path);
+        let here = laziness::PLACES.iter().any(|p| if p.ends_with('/') { place.starts_with(p) } else { place == *p });
+        if here && !laziness::BODIES.contains(&place.as_str()) {
+            violations.extend(laziness::check(&place, &parsed(&path)?, laziness::EXCEPTIONS, &mut used));
+            looked_at += 1;
+        }
+    }
+    for place in laziness::PLACES.iter().filter(|place| !crates.join(place).exists()) {
+        let what = "is where nodes are built by the list, and is not there".to_owned();
+        violations.push(Violation { rule: "stale-exception", place: (*place).to_owned(), what });
+    }
+    violations.extend(laziness::stale(laziness::EXCEPTIONS, &used));
+    Ok(Verdict::of(violations, || format!("{looked_at} files that build nodes")))
+}
+
+fn manifests() -> Result<Verdict, Error> {
+    let (violations, sources) = manifest::check(&tree::root())?;
+    Ok(Verdict::of(violations, || format!("{sources} kernel sources")))
+}
