@@ -126,7 +126,7 @@ impl<'a> View4<'a> {
 }
 
 /// How long a slice must be to hold a matrix; `usize::MAX` if that does not fit in a `usize`.
-fn extent(shape: [usize; 2], strides: [usize; 2]) -> usize {
+pub(crate) fn extent(shape: [usize; 2], strides: [usize; 2]) -> usize {
     if shape.contains(&0) {
         return 0;
     }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Buffer, DTYPES, Dtype, Random, assert_sums};
-use oxmlx_kernels::gemm::{Factors, gemm};
+use oxmlx_kernels::gemm::{Complex, Factors, Strided, gemm, gemm_complex, gemm_f64};
 use oxmlx_kernels::{Level, MatMut, MatRef, reference};
 
 const BOUND: f64 = 1e-6;
@@ -159,4 +159,81 @@ fn shapes_that_do_not_fit_are_named() {
     let out = MatMut::new(y.view_mut(), 3, 3).unwrap();
     let err = gemm(Level::best(), a, a, out, Factors::default()).unwrap_err();
     assert_eq!(err.to_string(), "matmul: rows of b is 3, expected 4");
+}
+
+/// Where element `[r, c]` lies in a matrix of each layout, and how long its slice is.
+fn strides(layout: Layout, [rows, cols]: [usize; 2]) -> ([usize; 2], usize) {
+    let strides = match layout {
+        Layout::Plain => [cols, 1],
+        Layout::Transposed => [1, rows],
+        Layout::Gaps => [3 * cols + 5, 3],
+        Layout::Broadcast => [0, 1],
+    };
+    (strides, rows * strides[0] + cols * strides[1] + 1)
+}
+
+const WIDE_SIZES: [[usize; 3]; 8] =
+    [[1, 1, 1], [3, 33, 65], [13, 300, 33], [50, 65, 600], [110, 520, 9], [4, 0, 5], [0, 3, 4], [4, 3, 0]];
+
+#[test]
+fn f64_products_match_for_odd_sizes_layouts_and_factors() {
+    let mut random = Random(6);
+    for level in Level::available() {
+        for [m, k, n] in WIDE_SIZES {
+            for (a_layout, b_layout) in LAYOUTS.into_iter().flat_map(|a| LAYOUTS.map(|b| (a, b))) {
+                for [alpha, beta] in [[1.0, 0.0], [-0.5, 2.0]] {
+                    let ((sa, la), (sb, lb)) = (strides(a_layout, [m, k]), strides(b_layout, [k, n]));
+                    let mut wide = |n: usize| (0..n).map(|_| f64::from(random.float())).collect::<Vec<_>>();
+                    let (a, b, old) = (wide(la), wide(lb), wide(m * (n + 2)));
+                    let mut y = if beta == 0.0 { vec![f64::NAN; old.len()] } else { old.clone() };
+                    let views = (Strided::new(&a, [m, k], sa).unwrap(), Strided::new(&b, [k, n], sb).unwrap());
+                    gemm_f64(level, views.0, views.1, &mut y, n + 2, [alpha, beta]).unwrap();
+                    for (r, c) in (0..m).flat_map(|r| (0..n).map(move |c| (r, c))) {
+                        let term = |i: usize| a[r * sa[0] + i * sa[1]] * b[i * sb[0] + c * sb[1]];
+                        let want = alpha * (0..k).map(term).sum::<f64>() + beta * old[r * (n + 2) + c];
+                        let got = y[r * (n + 2) + c];
+                        assert!((got - want).abs() < 1e-13 * (k + 1) as f64, "{level:?} {m} {k} {n}: {got} and {want}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn complex_products_match_f64_with_conjugates_and_factors() {
+    let mut random = Random(7);
+    let times = |[a, b]: [f64; 2], [c, d]: [f64; 2]| [a * c - b * d, a * d + b * c];
+    let wide = |x: [f32; 2], conjugate: bool| [f64::from(x[0]), f64::from(if conjugate { -x[1] } else { x[1] })];
+    for [m, k, n] in WIDE_SIZES {
+        for conjugates in [[false, false], [true, false], [false, true], [true, true]] {
+            for (layout, [alpha, beta]) in
+                [(Layout::Plain, [[1.0, 0.0], [0.0; 2]]), (Layout::Transposed, [[0.5, -1.0], [0.0, 2.0]])]
+            {
+                let ((sa, la), (sb, lb)) = (strides(layout, [m, k]), strides(layout, [k, n]));
+                let mut pairs = |n: usize| (0..n).map(|_| [random.float(), random.float()]).collect::<Vec<_>>();
+                let (a, b, old) = (pairs(la), pairs(lb), pairs(m * (n + 2)));
+                let mut y = if beta == [0.0; 2] { vec![[f32::NAN; 2]; old.len()] } else { old.clone() };
+                let operand = |data, shape, strides, conjugate| Complex {
+                    pairs: Strided::new(data, shape, strides).unwrap(),
+                    conjugate,
+                };
+                let (left, right) = (operand(&a, [m, k], sa, conjugates[0]), operand(&b, [k, n], sb, conjugates[1]));
+                gemm_complex(Level::best(), left, right, &mut y, n + 2, [alpha, beta]).unwrap();
+                for (r, c) in (0..m).flat_map(|r| (0..n).map(move |c| (r, c))) {
+                    let sum = (0..k).fold([0.0; 2], |sum, i| {
+                        let (x, w) = (a[r * sa[0] + i * sa[1]], b[i * sb[0] + c * sb[1]]);
+                        let term = times(wide(x, conjugates[0]), wide(w, conjugates[1]));
+                        [sum[0] + term[0], sum[1] + term[1]]
+                    });
+                    let (product, kept) =
+                        (times(wide(alpha, false), sum), times(wide(beta, false), wide(old[r * (n + 2) + c], false)));
+                    for part in 0..2 {
+                        let (got, want) = (f64::from(y[r * (n + 2) + c][part]), product[part] + kept[part]);
+                        assert!((got - want).abs() < 1e-6 * (2 * k + 4) as f64, "{m} {k} {n}: {got} and {want}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -90,12 +90,11 @@ class RustKernel : public mx::Primitive {
       const std::vector<mx::array>& cotangents,
       const std::vector<int>& argnums,
       const std::vector<mx::array>& outputs) override {
-    std::vector<mx::array> all;
-    if ((*node_)->has_vjp()) {
-      all = closure_call([&] { return to_vector((*node_)->vjp(slice(primals), slice(cotangents), slice(outputs))); });
-    } else {
-      all = mx::vjp(fallback(), primals, cotangents).second;
+    if (!(*node_)->has_vjp()) {
+      return mx::vjp(fallback_of(primals, argnums), chosen(primals, argnums), cotangents).second;
     }
+    auto all =
+        closure_call([&] { return to_vector((*node_)->vjp(slice(primals), slice(cotangents), slice(outputs))); });
     std::vector<mx::array> wanted;
     for (int i : argnums) {
       wanted.push_back(all.at(i));
@@ -107,12 +106,7 @@ class RustKernel : public mx::Primitive {
       const std::vector<mx::array>& primals,
       const std::vector<mx::array>& tangents,
       const std::vector<int>& argnums) override {
-    std::vector<mx::array> all;
-    for (std::size_t i = 0, j = 0; i < primals.size(); ++i) {
-      bool given = j < argnums.size() && static_cast<int>(i) == argnums[j];
-      all.push_back(given ? tangents[j++] : mx::zeros_like(primals[i], stream()));
-    }
-    return mx::jvp(fallback(), primals, all).second;
+    return mx::jvp(fallback_of(primals, argnums), chosen(primals, argnums), tangents).second;
   }
 
   std::pair<std::vector<mx::array>, std::vector<int>> vmap(
@@ -143,6 +137,27 @@ class RustKernel : public mx::Primitive {
     }
     return [node = node_](const std::vector<mx::array>& inputs) {
       return closure_call([&] { return to_vector((*node)->fallback({inputs.data(), inputs.size()})); });
+    };
+  }
+
+  static std::vector<mx::array> chosen(const std::vector<mx::array>& all, const std::vector<int>& argnums) {
+    std::vector<mx::array> some;
+    for (int i : argnums) {
+      some.push_back(all.at(i));
+    }
+    return some;
+  }
+
+  // The fallback as a function of the inputs that a derivative is wanted of: packed weights have none, and MLX throws for them.
+  std::function<std::vector<mx::array>(const std::vector<mx::array>&)> fallback_of(
+      const std::vector<mx::array>& primals,
+      const std::vector<int>& argnums) const {
+    return [function = fallback(), primals, argnums](const std::vector<mx::array>& given) {
+      auto inputs = primals;
+      for (std::size_t j = 0; j < argnums.size(); ++j) {
+        inputs.at(argnums[j]) = given[j];
+      }
+      return function(inputs);
     };
   }
 

@@ -52,6 +52,63 @@ pub struct Input<'a> {
     array: &'a Array,
     /// Whether an output took this input's memory over: it is the output's now, and the input shows nothing.
     taken: bool,
+    /// The elements in row-major order, where MLX's array runs backwards.
+    turned: Option<&'a Turned>,
+}
+
+/// A row-major copy of an array with a negative stride, whose first element does not have the lowest address.
+struct Turned {
+    strides: Vec<i64>,
+    /// Eights of bytes, so that every dtype is aligned.
+    words: Vec<u64>,
+}
+
+impl Turned {
+    /// The copy, if the array runs backwards.
+    fn new(array: &Array) -> Option<Self> {
+        let (shape, strides, item) = (array.shape(), ffi::raw_strides(array), array.itemsize());
+        let first = ffi::raw_data(array);
+        if first.is_null() || strides.iter().all(|&s| s >= 0) {
+            return None;
+        }
+        let reach = |below: bool| -> i64 {
+            let steps = shape.iter().zip(strides).filter(|(_, s)| (**s < 0) == below);
+            steps.map(|(&n, &s)| i64::from(n - 1) * s).sum()
+        };
+        let (low, high) = (reach(true), reach(false));
+        let span = usize::try_from(high - low + 1).ok()?.checked_mul(item)?;
+        let lowest = first.wrapping_offset(isize::try_from(low).ok()?.checked_mul(isize::try_from(item).ok()?)?);
+        // SAFETY: from the lowest element that shape and strides reach to the highest: all of it lies in the buffer, which MLX
+        // keeps, and which nobody writes, until the body is done.
+        let memory = unsafe { std::slice::from_raw_parts(lowest, span) };
+        let count: usize = shape.iter().map(|&n| usize::try_from(n).unwrap_or(0)).product();
+        let mut words = vec![0u64; (count * item).div_ceil(8)];
+        let mut packed = Vec::with_capacity(words.len() * 8);
+        let mut index = vec![0i32; shape.len()];
+        let mut at = -low;
+        for _ in 0..count {
+            let start = usize::try_from(at).ok()? * item;
+            packed.extend_from_slice(memory.get(start..start + item)?);
+            for axis in (0..shape.len()).rev() {
+                index[axis] += 1;
+                at += strides[axis];
+                if index[axis] < shape[axis] {
+                    break;
+                }
+                at -= strides[axis] * i64::from(shape[axis]);
+                index[axis] = 0;
+            }
+        }
+        packed.resize(words.len() * 8, 0);
+        for (word, bytes) in words.iter_mut().zip(packed.as_chunks::<8>().0) {
+            *word = u64::from_ne_bytes(*bytes);
+        }
+        let mut strides = vec![1; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            strides[axis - 1] = strides[axis] * i64::from(shape[axis]);
+        }
+        Some(Self { strides, words })
+    }
 }
 
 impl<'a> Input<'a> {
@@ -67,12 +124,12 @@ impl<'a> Input<'a> {
 
     /// The distance between neighbours of each dimension, in elements.
     pub fn strides(self) -> &'a [i64] {
-        ffi::raw_strides(self.array)
+        self.turned.map_or_else(|| ffi::raw_strides(self.array), |turned| &turned.strides)
     }
 
     /// Whether the elements lie in row-major order without gaps.
     pub fn row_contiguous(self) -> bool {
-        ffi::raw_row_contiguous(self.array)
+        self.turned.is_some() || ffi::raw_row_contiguous(self.array)
     }
 
     /// The bytes from the first element to the last in memory that the strides reach, whatever their order. Empty when an output
@@ -82,8 +139,12 @@ impl<'a> Input<'a> {
         if self.taken || data.is_null() {
             return &[];
         }
-        // The farthest element from the first: strides of MLX arrays are never negative on the CPU but for flipped slices, whose
-        // first element is not the lowest address; those are refused by `Node::run` before a body sees them.
+        if let Some(turned) = self.turned {
+            let bytes = self.array.size() * self.array.itemsize();
+            // SAFETY: `Turned::new` made this many bytes of words, and any bytes are u8.
+            return unsafe { std::slice::from_raw_parts(turned.words.as_ptr().cast(), bytes) };
+        }
+        // The farthest element from the first: strides are negative only for flipped slices, which `turned` stands in for.
         let last: i64 = self.shape().iter().zip(self.strides()).map(|(&n, &s)| i64::from(n - 1) * s).sum();
         let span = (usize::try_from(last).unwrap_or(0) + 1) * self.array.itemsize();
         // SAFETY: MLX evaluated the input before the body was dispatched and keeps its buffer until the body is done; every element
@@ -116,7 +177,7 @@ impl Constant {
 
     /// What a body sees of it. Takes no lock: shape, layout and address of an available array do not change any more.
     pub fn input(&self) -> Input<'_> {
-        Input { array: &self.0, taken: false }
+        Input { array: &self.0, taken: false, turned: None }
     }
 }
 
@@ -225,14 +286,16 @@ impl Node {
         lock::become_worker();
         let failures = FailureSlot::default();
         let outcome = failures.catch(|| {
-            if let Some(i) = inputs.iter().position(|a| ffi::raw_strides(a).iter().any(|&s| s < 0)) {
-                return Err(format!("kernel {}: input {i} runs backwards in memory", self.name()).into());
-            }
+            let turned: Vec<Option<Turned>> = inputs.iter().map(Turned::new).collect();
             let taken = |i: usize| {
                 (0..).zip(reused).any(|(o, &reused)| reused && usize::try_from(self.in_place_of(o)) == Ok(i))
             };
-            let inputs: Vec<Input<'_>> =
-                inputs.iter().enumerate().map(|(i, array)| Input { array, taken: taken(i) }).collect();
+            let inputs: Vec<Input<'_>> = inputs
+                .iter()
+                .zip(&turned)
+                .enumerate()
+                .map(|(i, (array, turned))| Input { array, taken: taken(i), turned: turned.as_ref() })
+                .collect();
             let mut outputs: Vec<Output<'_>> =
                 outputs.iter().zip(reused).map(|(array, &reused)| Output { array, reused }).collect();
             (self.definition.body)(&inputs, &mut outputs)

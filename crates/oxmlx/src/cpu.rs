@@ -7,10 +7,13 @@
 
 mod attention;
 mod fused;
+mod gather;
+mod matmul;
 mod matrix;
 mod norm;
 mod quantized;
 mod rope;
+mod softmax;
 mod swiglu;
 
 use std::sync::OnceLock;
@@ -21,9 +24,12 @@ use oxmlx_sys::{runtime, trace};
 
 pub(crate) use attention::attention;
 pub(crate) use fused::{Prepared, attention_rows, cached_attention, decoder, gated_mlp, matmul_add, norm_matmuls};
-pub(crate) use norm::rms_norm;
+pub(crate) use gather::gather_qmm;
+pub(crate) use matmul::{addmm, matmul};
+pub(crate) use norm::{layer_norm, rms_norm};
 pub(crate) use quantized::quantized_matmul;
 pub(crate) use rope::rope;
+pub(crate) use softmax::softmax;
 pub(crate) use swiglu::swiglu;
 
 use crate::kernel::{BoxError, Input, Output};

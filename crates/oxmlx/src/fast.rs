@@ -8,11 +8,13 @@ mod norm;
 
 use oxmlx_sys::generated::fast as raw;
 
+pub(crate) use self::attention::mlx_attention;
 pub use self::attention::{Attention, attention};
 pub use self::delta::{GatedDelta, gated_delta_update};
 pub use self::gpu_kernel::{GpuKernel, GpuSource, KernelScalar, Launch, MetalMath, TemplateValue};
 pub use self::loss::cross_entropy;
 pub use self::norm::layer_norm;
+pub(crate) use self::norm::mlx_layer_norm;
 use crate::{Array, Error, ErrorKind, Result, cpu, ops};
 
 /// `x` divided by the root of the mean square of its last axis, times `weight`.
@@ -207,11 +209,6 @@ pub fn scaled_dot_product_attention(
     mask: Mask<'_>,
 ) -> Result<Array> {
     attention(queries, keys, values, Attention::new(scale).mask(mask))
-}
-
-/// MLX's own node.
-pub(crate) fn mlx_attention(q: &Array, k: &Array, v: &Array, scale: f32, mask: Mask<'_>) -> Result<Array> {
-    attention::mlx_attention(q, k, v, Attention::new(scale).mask(mask))
 }
 
 /// `silu(gate) * up`, the gated activation of Llama-like models, where `silu(x) = x * sigmoid(x)`.

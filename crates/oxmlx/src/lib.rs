@@ -16,6 +16,7 @@
 //! Guides: [for users of `mlx.core`](doc::mlx_core_users), [lazy evaluation](doc::lazy_evaluation), [transforms](doc::transforms).
 
 pub mod array;
+pub mod blas;
 pub mod build_info;
 mod cpu;
 pub mod distributed;

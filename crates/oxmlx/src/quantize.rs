@@ -26,7 +26,7 @@ mod weights;
 
 pub use self::both::{Operand, gather_qqmm, qqmm};
 pub use self::format::{Affine, Format};
-pub(crate) use self::product::mlx_quantized_matmul;
 pub use self::product::{Picks, gather_qmm, quantized_matmul, quantized_matmul_untransposed};
+pub(crate) use self::product::{mlx_gather_qmm, mlx_quantized_matmul};
 pub use self::weights::{Quantized, dequantize, dequantize_as, quantize, quantize_scaled};
 pub use crate::ops::{from_fp8, to_fp8};

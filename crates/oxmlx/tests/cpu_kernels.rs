@@ -1,5 +1,13 @@
 //! Our CPU kernels behind MLX's operations, against MLX's own nodes.
 
+#[path = "cpu_kernels/accuracy.rs"]
+mod accuracy;
+#[cfg(target_os = "linux")]
+#[path = "cpu_kernels/blas.rs"]
+mod blas;
+#[path = "cpu_kernels/products.rs"]
+mod products;
+
 use oxmlx::fast::{self, Mask, Rope};
 use oxmlx::quantize::{Affine, Quantized, dequantize, quantize, quantized_matmul};
 use oxmlx::{Array, Dtype, Result, ops, random};
@@ -131,10 +139,83 @@ fn rope_equals_mlx_for_both_pairings_scales_and_layouts() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn layer_norm_equals_mlx_with_and_without_its_parts() -> Result<()> {
+    for dtype in FLOATS {
+        for part_dtype in [dtype, Dtype::Float32] {
+            let x = (normal(&[3, 5, 72], dtype, 20)? + Array::scalar(3.0f32)?.astype(dtype)?)?;
+            let (w, b) = (normal(&[72], part_dtype, 21)?, normal(&[72], part_dtype, 22)?);
+            for (weight, bias) in [(None, None), (Some(&w), None), (None, Some(&b)), (Some(&w), Some(&b))] {
+                let (raw_w, raw_b) = (weight.map(raw), bias.map(raw));
+                let theirs: Array = mlx::fast::layer_norm(&raw(&x), raw_w.as_ref(), raw_b.as_ref(), 1e-5)?.into();
+                let ours = fast::layer_norm(&x, weight, bias, 1e-5)?;
+                assert_close(&ours, &theirs, 2.0 * tolerance(theirs.dtype()), &format!("{dtype} {part_dtype}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn softmax_equals_mlx_along_the_last_axis() -> Result<()> {
+    for dtype in FLOATS {
+        let x = (normal(&[40, 2, 333], dtype, 23)? * Array::scalar(5.0f32)?.astype(dtype)?)?;
+        for x in [x.clone(), x.transpose()?] {
+            let theirs: Array = mlx::ops::softmax_axes(&raw(&x), &[-1], true)?.into();
+            for axis in [-1, 2] {
+                assert_close(&ops::softmax(&x, axis, false)?, &theirs, tolerance(dtype), &dtype.to_string());
+            }
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn attention_with_sinks_equals_mlx() -> Result<()> {
+    let sinks = normal(&[6], Dtype::Float32, 24)?;
+    for (queries, keys) in [(1, 9), (33, 40)] {
+        let (q, k) =
+            (normal(&[2, 6, queries, 16], Dtype::Float32, 25)?, normal(&[2, 2, keys, 16], Dtype::Float32, 26)?);
+        let v = normal(&[2, 2, keys, 16], Dtype::Float32, 27)?;
+        let seen = ops::greater(&normal(&[2, 1, queries, keys], Dtype::Float32, 28)?, &Array::scalar(0.5f32)?)?;
+        for (mask, mode, array) in [
+            (Mask::None, MaskMode::None, None),
+            (Mask::Causal, MaskMode::Causal, None),
+            (Mask::Array(&seen), MaskMode::Array, Some(&seen)),
+        ] {
+            let ours = fast::attention(&q, &k, &v, fast::Attention::new(0.25).mask(mask).sinks(&sinks))?;
+            let theirs = mlx_attention_with(&q, &k, &v, mode, array, Some(&sinks))?;
+            assert_close(&ours, &theirs, 2.0 * tolerance(Dtype::Float32), &format!("{queries} queries"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn inputs_that_run_backwards_are_taken() -> Result<()> {
+    let x = normal(&[4, 8], Dtype::Float32, 29)?;
+    let backwards = ops::slice(&x, &[-1, 0], &[-5, 8], &[-1, 1])?;
+    let forwards = ops::take(&x, &Array::vector(&[3i32, 2, 1, 0])?, 0)?;
+    let values = |x: &Array| fast::rms_norm(x, None, 1e-5)?.to_vec::<f32>();
+    assert_eq!(values(&backwards)?, values(&forwards)?);
+    Ok(())
+}
+
 fn mlx_attention(q: &Array, k: &Array, v: &Array, mode: MaskMode, mask: Option<&Array>) -> Result<Array> {
-    let mask = mask.map(raw);
-    let out =
-        mlx::fast::scaled_dot_product_attention(&raw(q), &raw(k), &raw(v), 0.25, mode, mask.as_ref(), None, false)?;
+    mlx_attention_with(q, k, v, mode, mask, None)
+}
+
+fn mlx_attention_with(
+    q: &Array,
+    k: &Array,
+    v: &Array,
+    mode: MaskMode,
+    mask: Option<&Array>,
+    sinks: Option<&Array>,
+) -> Result<Array> {
+    let (mask, sinks) = (mask.map(raw), sinks.map(raw));
+    let (q, k, v) = (raw(q), raw(k), raw(v));
+    let out = mlx::fast::scaled_dot_product_attention(&q, &k, &v, 0.25, mode, mask.as_ref(), sinks.as_ref(), false)?;
     Ok(out.into())
 }
 

@@ -2,8 +2,11 @@
 //!
 //! A few rows go through `matvec` (bound by memory). The rest is packed: one operand into *panels* whose lanes are vector
 //! lanes, the other into rows whose elements are broadcast; `tile` multiplies them. Quantized weights are rows that are
-//! unpacked while they are packed.
+//! unpacked while they are packed. f64 and complex matrices have functions of their own.
 
+mod batch;
+mod complex;
+mod double;
 mod matvec;
 mod pack;
 mod tile;
@@ -17,6 +20,9 @@ use crate::raw::{Tile, Tiles};
 use crate::scratch;
 use crate::simd::Simd;
 
+pub use batch::gemm_batch;
+pub use complex::{Complex, gemm_complex};
+pub use double::{Strided, gemm_f64};
 pub(crate) use matvec::{Side, dots};
 pub(crate) use pack::{PackLanes, Rows, dequant_row};
 pub(crate) use tile::{Block, DEPTH, STRIDE};
@@ -47,6 +53,9 @@ pub fn gemm(level: Level, a: MatRef<'_>, b: MatRef<'_>, out: MatMut<'_>, factors
     check.equal("rows of b", b.rows, a.cols)?;
     check.equal("rows of out", out.rows, a.rows)?;
     check.equal("columns of out", out.cols, b.cols)?;
+    if out.rows == 0 || out.cols == 0 {
+        return Ok(());
+    }
     if a.rows <= matvec::MAX_ROWS && (b.row_stride == 1 || b.col_stride == 1) {
         matvec::few_rows(level, &a, &b, out, factors);
         return Ok(());
@@ -110,9 +119,10 @@ struct Cut<'a, T> {
 
 fn chunk<T: Float>(level: Level, rows: &Rows<'_>, lanes: &MatRef<'_>, cut: Cut<'_, T>) {
     let k = lanes.cols;
-    let blocks = k.div_ceil(DEPTH).max(1);
+    let most = rows.depth();
+    let blocks = k.div_ceil(most).max(1);
     // Whole groups of quantized weights: 128 is a multiple of every group.
-    let depth = k.div_ceil(blocks).next_multiple_of(if k > DEPTH { 128 } else { 1 }).max(1);
+    let depth = k.div_ceil(blocks).next_multiple_of(if k > most { most.min(128) } else { 1 }).max(1);
     let panels = lanes.rows.div_ceil(cut.width);
     let panel_step = depth * cut.width;
     scratch::with(panels * panel_step * blocks, |packed| {

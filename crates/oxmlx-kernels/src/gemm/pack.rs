@@ -1,11 +1,11 @@
 //! Copies of operands in the layout of the inner kernel, widened to f32 (and dequantized) on the way.
 
 use crate::dtype::{Float, each_float};
-use crate::gemm::tile::STRIDE;
+use crate::gemm::tile::{DEPTH, STRIDE};
 use crate::level::{Level, Work};
 use crate::matrix::MatRef;
 use crate::quant::{QuantMatrix, STAGE, Staged, each_format, reorder};
-use crate::simd::{BLOCK, Simd};
+use crate::simd::{BLOCK, Simd, format};
 
 /// Where the rows come from: `[rows, k]`.
 #[derive(Clone, Copy)]
@@ -27,6 +27,15 @@ impl Rows<'_> {
         match self {
             Rows::Dense(_) => None,
             Rows::Quant(w) => Some(w.format()),
+        }
+    }
+
+    /// Elements of the shared dimension that are added up at a time. MLX adds up each group of a float format apart: longer sums
+    /// would be less accurate than its.
+    pub(crate) fn depth(&self) -> usize {
+        match self.format() {
+            Some(format::MX4 | format::MX8 | format::NV4) => BLOCK,
+            _ => DEPTH,
         }
     }
 

@@ -5,7 +5,7 @@ use oxmlx_kernels::{Level, View4};
 
 use super::rope::strided;
 use super::{Packed, enabled, floats, floats_mut, readable};
-use crate::fast::{Mask, mlx_attention};
+use crate::fast::{Attention as How, Mask, mlx_attention};
 use crate::kernel::{BoxError, Input, Kernel};
 use crate::{Array, Dtype, Result};
 
@@ -17,7 +17,8 @@ enum Kind {
     Array,
 }
 
-pub(crate) fn attention(q: &Array, k: &Array, v: &Array, scale: f32, mask: Mask<'_>) -> Option<Result<Array>> {
+pub(crate) fn attention(q: &Array, k: &Array, v: &Array, how: How<'_>) -> Option<Result<Array>> {
+    let How { scale, mask, sinks, .. } = how;
     let (&[b, h, l, d], &[kb, kh, n, kd]) = (q.shape(), k.shape()) else { return None };
     let &[vb, vh, vn, value_width] = v.shape() else { return None };
     let same = q.dtype() == k.dtype() && q.dtype() == v.dtype() && readable(q.dtype());
@@ -31,9 +32,13 @@ pub(crate) fn attention(q: &Array, k: &Array, v: &Array, scale: f32, mask: Mask<
         Mask::Array(_) => return None,
     };
     let covered = mask.is_none_or(|mask| broadcasts(mask.shape(), &[b, h, l, n]));
-    if !enabled() || !same || !fits || !covered {
+    let sinking = sinks.is_none_or(|sinks| {
+        sinks.shape() == [h] && (sinks.dtype() == q.dtype() || q.dtype() == Dtype::Float32 && readable(sinks.dtype()))
+    });
+    if !enabled() || !same || !fits || !covered || !sinking {
         return None;
     }
+    let sunk = sinks.is_some();
     let kernel = Kernel::builder("oxmlx::scaled_dot_product_attention")
         .output(q.dtype(), move |inputs| {
             let mut shape = inputs[0].to_vec();
@@ -51,7 +56,11 @@ pub(crate) fn attention(q: &Array, k: &Array, v: &Array, scale: f32, mask: Mask<
                     None => strided(inputs[i])?.ok_or_else(|| "the rows have gaps".into()),
                 }
             };
-            let attention = Attention::new(view(0)?, view(1)?, view(2)?, scale)?;
+            let mut attention = Attention::new(view(0)?, view(1)?, view(2)?, scale)?;
+            let scores = if sunk { Some(inputs[inputs.len() - 1].as_slice::<f32>()?) } else { None };
+            if let Some(scores) = &scores {
+                attention = attention.sinks(scores)?;
+            }
             let mask = match kind {
                 Kind::None => KernelMask::None,
                 Kind::Causal => KernelMask::Causal { window: None },
@@ -72,11 +81,23 @@ pub(crate) fn attention(q: &Array, k: &Array, v: &Array, scale: f32, mask: Mask<
                 Kind::Causal => Mask::Causal,
                 Kind::Array => Mask::Array(inputs.get(3).ok_or("no mask")?),
             };
-            Ok(vec![mlx_attention(&inputs[0], &inputs[1], &inputs[2], scale, mask)?])
+            let mut how = How::new(scale).mask(mask);
+            // MLX takes sinks in the queries' dtype.
+            let sinks =
+                if sunk { inputs.last().map(|sinks| sinks.astype(inputs[0].dtype())).transpose()? } else { None };
+            if let Some(sinks) = &sinks {
+                how = how.sinks(sinks);
+            }
+            Ok(vec![mlx_attention(&inputs[0], &inputs[1], &inputs[2], how)?])
         })
         .build();
-    let inputs: Vec<Array> = [q, k, v].into_iter().chain(mask).cloned().collect();
-    Some(kernel.and_then(|kernel| kernel.apply_one(&inputs)))
+    let mut inputs: Vec<Array> = [q, k, v].into_iter().chain(mask).cloned().collect();
+    // Rounded as MLX rounds them, then as the kernel reads them.
+    let rounded = sinks.map(|sinks| sinks.astype(q.dtype()).and_then(|sinks| sinks.astype(Dtype::Float32)));
+    Some(rounded.transpose().and_then(|sinks| {
+        inputs.extend(sinks);
+        kernel?.apply_one(&inputs)
+    }))
 }
 
 /// A copy of the input in row-major order where its rows have gaps.

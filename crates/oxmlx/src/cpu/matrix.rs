@@ -4,46 +4,65 @@ use std::borrow::Cow;
 
 use oxmlx_kernels::MatRef;
 use oxmlx_kernels::fused::Weights;
-use oxmlx_kernels::quant::{AffineShape, QuantMatrix};
+use oxmlx_kernels::quant::{AffineShape, FpMode, QuantMatrix};
 
-use super::{Packed, readable};
-use crate::Array;
+use super::{Packed, promoted, readable};
 use crate::fused::{Matrix, OwnedMatrix};
 use crate::kernel::{BoxError, Input};
-use crate::quantize::{Affine, Quantized};
+use crate::quantize::{Format, Quantized};
+use crate::{Array, Dtype};
 
 /// What a body knows of a matrix beforehand: its shape and how many inputs it is made of.
 #[derive(Clone, Copy)]
 pub(super) struct Spec {
     rows: usize,
     columns: usize,
-    affine: Option<Affine>,
+    format: Option<Format>,
 }
 
 impl Spec {
-    /// The matrix's facts, if our kernels read it and inputs have `columns` entries.
+    /// The facts of a matrix of a block, if our kernels read it and inputs have `columns` entries.
     pub(super) fn of(matrix: Matrix<'_>, columns: i32) -> Option<Self> {
-        let spec = |rows: i32, affine| Self { rows: rows as usize, columns: columns as usize, affine };
         match matrix {
             Matrix::Plain(weight) => match *weight.shape() {
-                [rows, k] if k == columns && readable(weight.dtype()) => Some(spec(rows, None)),
+                [rows, k] if k == columns && readable(weight.dtype()) => {
+                    Some(Self { rows: rows as usize, columns: columns as usize, format: None })
+                }
                 _ => None,
             },
-            Matrix::Affine(Quantized { weight, scales, biases, global_scale: None, format }) => {
-                let (Some(biases), Some(affine)) = (biases, format.affine().filter(|affine| affine.bits() > 1)) else {
-                    return None;
-                };
-                let (&[rows, words], &[scale_rows, groups]) = (weight.shape(), scales.shape()) else { return None };
-                let fits = scale_rows == rows
-                    && scales.shape() == biases.shape()
-                    && scales.dtype() == biases.dtype()
-                    && readable(scales.dtype())
-                    && groups.checked_mul(affine.group_size()) == Some(columns)
-                    && i64::from(words) * 32 == i64::from(columns) * i64::from(affine.bits());
-                fits.then(|| spec(rows, Some(affine)))
+            Matrix::Affine(q) => {
+                let spec = Self::stack(q)?;
+                let fits = q.format.affine().is_some() && q.weight.ndim() == 2 && spec.columns == columns as usize;
+                fits.then_some(spec)
             }
-            Matrix::Affine(_) => None,
         }
+    }
+
+    /// The facts of a quantized matrix in any format, or of a stack of them on top of each other, if our kernels read it.
+    pub(super) fn stack(q: &Quantized) -> Option<Self> {
+        let Quantized { weight, scales, biases, global_scale, format } = q;
+        let (&words, outer) = weight.shape().split_last()?;
+        let (&groups, scale_outer) = scales.shape().split_last()?;
+        let columns = groups.checked_mul(format.group_size())?;
+        let kind = match (format, biases) {
+            (Format::Affine(affine), Some(biases)) => {
+                let same = scales.shape() == biases.shape() && scales.dtype() == biases.dtype();
+                affine.bits() > 1 && same && readable(scales.dtype())
+            }
+            (Format::Affine(_), None) | (_, Some(_)) => false,
+            (_, None) => scales.dtype() == Dtype::Uint8 && columns % 32 == 0,
+        };
+        let fits = outer == scale_outer && i64::from(words) * 32 == i64::from(columns) * i64::from(format.bits());
+        let rows = outer.iter().map(|&n| n as usize).product();
+        (kind && fits && global_scale.is_none()).then_some(Self {
+            rows,
+            columns: columns as usize,
+            format: Some(*format),
+        })
+    }
+
+    pub(super) fn columns(self) -> usize {
+        self.columns
     }
 
     pub(super) fn rows(self) -> usize {
@@ -52,7 +71,11 @@ impl Spec {
 
     /// How many of a node's inputs it takes.
     pub(super) fn inputs(self) -> usize {
-        if self.affine.is_some() { 3 } else { 1 }
+        match self.format {
+            None => 1,
+            Some(Format::Affine(_)) => 3,
+            Some(_) => 2,
+        }
     }
 
     /// The matrices again, from the inputs of a node that they follow one another in, for a fallback.
@@ -67,15 +90,27 @@ impl Spec {
     }
 
     fn rebuild(self, inputs: &[Array]) -> Option<OwnedMatrix> {
-        match (self.affine, inputs) {
-            (None, [weight]) => Some(OwnedMatrix::Plain(weight.clone())),
-            (Some(affine), [weight, scales, biases]) => {
-                let (weight, scales, biases) = (weight.clone(), scales.clone(), biases.clone());
-                Some(OwnedMatrix::Affine(Quantized::affine(weight, scales, biases, affine)))
+        match inputs {
+            [weight] => Some(OwnedMatrix::Plain(weight.clone())),
+            _ => self.quantized(inputs).map(OwnedMatrix::Affine),
+        }
+    }
+
+    /// The quantized matrix again, from its inputs.
+    pub(super) fn quantized(self, inputs: &[Array]) -> Option<Quantized> {
+        match (self.format?, inputs) {
+            (Format::Affine(affine), [weight, scales, biases]) => {
+                Some(Quantized::affine(weight.clone(), scales.clone(), biases.clone(), affine))
             }
+            (format, [weight, scales]) => Some(Quantized::floats(weight.clone(), scales.clone(), format)),
             _ => None,
         }
     }
+}
+
+/// The dtype of a product with a quantized matrix.
+pub(super) fn product_dtype(x: Dtype, q: &Quantized) -> Dtype {
+    if q.biases.is_some() { promoted(x, q.scales.dtype()) } else { x }
 }
 
 /// Adds the matrix's arrays to a node's inputs.
@@ -95,6 +130,7 @@ pub(super) struct Memory<'a> {
 enum Parts<'a> {
     Plain(Packed<'a>),
     Affine { words: Cow<'a, [u32]>, scales: Packed<'a>, biases: Packed<'a> },
+    Float { words: Cow<'a, [u32]>, scales: Cow<'a, [u8]> },
 }
 
 impl<'a> Memory<'a> {
@@ -107,6 +143,7 @@ impl<'a> Memory<'a> {
                 scales: Packed::new(*scales)?,
                 biases: Packed::new(*biases)?,
             },
+            [words, scales] => Parts::Float { words: words.as_slice::<u32>()?, scales: scales.as_slice::<u8>()? },
             [weight] => Parts::Plain(Packed::new(*weight)?),
             _ => return Err("a matrix of another number of inputs".into()),
         };
@@ -118,18 +155,29 @@ impl<'a> Memory<'a> {
         let Spec { rows, columns, .. } = self.spec;
         Ok(match &self.parts {
             Parts::Plain(weight) => Weights::dense(MatRef::new(weight.floats(), rows, columns)?)?,
-            Parts::Affine { .. } => Weights::quantized(self.quantized()?),
+            Parts::Affine { .. } | Parts::Float { .. } => Weights::quantized(self.quantized()?),
         })
     }
 
     /// The matrix for the kernels of quantized products.
     pub(super) fn quantized(&self) -> Result<QuantMatrix<'_>, BoxError> {
-        let Spec { rows, columns, affine } = self.spec;
-        let (Parts::Affine { words, scales, biases }, Some(affine)) = (&self.parts, affine) else {
-            return Err("the matrix is not quantized".into());
-        };
-        let (bits, group) = (affine.bits() as usize, affine.group_size() as usize);
-        let shape = AffineShape { rows, cols: columns, bits, group };
-        Ok(QuantMatrix::affine(words, scales.floats(), biases.floats(), shape)?)
+        let Spec { rows, columns, format } = self.spec;
+        match (&self.parts, format) {
+            (Parts::Affine { words, scales, biases }, Some(Format::Affine(affine))) => {
+                let (bits, group) = (affine.bits() as usize, affine.group_size() as usize);
+                let shape = AffineShape { rows, cols: columns, bits, group };
+                Ok(QuantMatrix::affine(words, scales.floats(), biases.floats(), shape)?)
+            }
+            (Parts::Float { words, scales }, Some(format)) => {
+                let mode = match format {
+                    Format::Mxfp4 => FpMode::Mxfp4,
+                    Format::Mxfp8 => FpMode::Mxfp8,
+                    Format::Nvfp4 => FpMode::Nvfp4,
+                    Format::Affine(_) => return Err("an affine matrix has biases".into()),
+                };
+                Ok(QuantMatrix::fp(words, scales, [rows, columns], mode)?)
+            }
+            _ => Err("the matrix is not quantized".into()),
+        }
     }
 }

@@ -1,34 +1,34 @@
-//! `x @ w^T` with an affine quantized `w`.
+//! `x @ w^T` and `x @ w` with a quantized `w`.
 
-use oxmlx_kernels::quant::qmm;
+use oxmlx_kernels::quant::{qmm, qmm_plain};
 use oxmlx_kernels::{Level, MatMut, MatRef};
 
-use super::matrix::{Memory, Spec, push_inputs};
-use super::{Packed, enabled, floats_mut, promoted, readable, rows_of, with_last};
+use super::matrix::{Memory, Spec, product_dtype, push_inputs};
+use super::{Packed, enabled, floats_mut, readable, rows_of, with_last};
 use crate::fused::Matrix;
 use crate::kernel::Kernel;
 use crate::quantize::{Quantized, mlx_quantized_matmul};
 use crate::{Array, Result};
 
-pub(crate) fn quantized_matmul(x: &Array, q: &Quantized) -> Option<Result<Array>> {
-    let spec = Spec::of(Matrix::Affine(q), x.dim(-1)?)?;
-    if !enabled() || !readable(x.dtype()) {
+pub(crate) fn quantized_matmul(x: &Array, q: &Quantized, transpose: bool) -> Option<Result<Array>> {
+    let spec = Spec::stack(q).filter(|_| q.weight.ndim() == 2)?;
+    let (n, k) = if transpose { (spec.rows(), spec.columns()) } else { (spec.columns(), spec.rows()) };
+    if !enabled() || !readable(x.dtype()) || usize::try_from(x.dim(-1)?) != Ok(k) {
         return None;
     }
-    let affine = q.format.affine()?;
     let kernel = Kernel::builder("oxmlx::quantized_matmul")
-        .output(promoted(x.dtype(), q.scales.dtype()), move |inputs| Ok(with_last(inputs[0], spec.rows())))
+        .output(product_dtype(x.dtype(), q), move |inputs| Ok(with_last(inputs[0], n)))
         .cpu(move |inputs, outputs| {
             let (m, k) = rows_of(inputs[0].shape());
             let x = Packed::new(inputs[0])?;
             let (matrix, _) = Memory::take(spec, &inputs[1..])?;
-            let out = MatMut::new(floats_mut(&mut outputs[0])?, m, spec.rows())?;
-            Ok(qmm(Level::best(), MatRef::new(x.floats(), m, k)?, &matrix.quantized()?, out)?)
+            let out = MatMut::new(floats_mut(&mut outputs[0])?, m, n)?;
+            let product = if transpose { qmm } else { qmm_plain };
+            Ok(product(Level::best(), MatRef::new(x.floats(), m, k)?, &matrix.quantized()?, out)?)
         })
         .fallback(move |inputs| {
-            let [x, weight, scales, biases] = inputs else { return Err("four inputs".into()) };
-            let q = Quantized::affine(weight.clone(), scales.clone(), biases.clone(), affine);
-            Ok(vec![mlx_quantized_matmul(x, &q)?])
+            let q = spec.quantized(&inputs[1..]).ok_or("a matrix is missing")?;
+            Ok(vec![mlx_quantized_matmul(&inputs[0], &q, transpose)?])
         })
         .build();
     let mut inputs = vec![x.clone()];

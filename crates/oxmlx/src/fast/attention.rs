@@ -10,9 +10,9 @@ use crate::{Array, Result, cpu};
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Attention<'a> {
-    scale: f32,
-    mask: Mask<'a>,
-    sinks: Option<&'a Array>,
+    pub(crate) scale: f32,
+    pub(crate) mask: Mask<'a>,
+    pub(crate) sinks: Option<&'a Array>,
     force_fused: bool,
 }
 
@@ -63,8 +63,7 @@ impl<'a> Attention<'a> {
 /// C++ `mlx::core::fast::scaled_dot_product_attention` (`mlx/fast.h`); sinks: Xiao et al., Efficient Streaming Language Models with
 /// Attention Sinks, 2023.
 pub fn attention(queries: &Array, keys: &Array, values: &Array, attention: Attention<'_>) -> Result<Array> {
-    let Attention { scale, mask, sinks, force_fused } = attention;
-    let ours = if sinks.is_none() && !force_fused { cpu::attention(queries, keys, values, scale, mask) } else { None };
+    let ours = if attention.force_fused { None } else { cpu::attention(queries, keys, values, attention) };
     ours.unwrap_or_else(|| mlx_attention(queries, keys, values, attention))
 }
 

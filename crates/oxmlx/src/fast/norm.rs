@@ -2,7 +2,7 @@
 
 use oxmlx_sys::generated::fast as raw;
 
-use crate::{Array, Error, ErrorKind, Result};
+use crate::{Array, Error, ErrorKind, Result, cpu};
 
 /// `x` less the mean of its last axis, divided by the standard deviation, times `weight`, plus `bias`.
 ///
@@ -34,5 +34,10 @@ pub fn layer_norm(x: &Array, weight: Option<&Array>, bias: Option<&Array>, eps: 
                 .with_shape(part.shape()));
         }
     }
+    cpu::layer_norm(x, weight, bias, eps).unwrap_or_else(|| mlx_layer_norm(x, weight, bias, eps))
+}
+
+/// MLX's own node.
+pub(crate) fn mlx_layer_norm(x: &Array, weight: Option<&Array>, bias: Option<&Array>, eps: f32) -> Result<Array> {
     Ok(raw::layer_norm(&x.0, weight.map(|w| &w.0), bias.map(|b| &b.0), eps)?.into())
 }

@@ -4,7 +4,7 @@ use oxmlx_sys::generated::ops as raw;
 
 use super::arithmetic::binary;
 use super::{check, index};
-use crate::{Array, Dtype, Error, ErrorKind, Result};
+use crate::{Array, Dtype, Error, ErrorKind, Result, cpu};
 
 /// The matrix product.
 ///
@@ -24,6 +24,11 @@ use crate::{Array, Dtype, Error, ErrorKind, Result};
 /// # Source
 /// C++ `mlx::core::matmul` (`mlx/ops.h`).
 pub fn matmul(a: &Array, b: &Array) -> Result<Array> {
+    cpu::matmul(a, b).unwrap_or_else(|| mlx_matmul(a, b))
+}
+
+/// MLX's own node.
+pub(crate) fn mlx_matmul(a: &Array, b: &Array) -> Result<Array> {
     Ok(raw::matmul(&a.0, &b.0)?.into())
 }
 
@@ -42,13 +47,18 @@ pub fn matmul(a: &Array, b: &Array) -> Result<Array> {
 /// # Source
 /// C++ `mlx::core::addmm` (`mlx/ops.h`); differs: its forward derivative leaves `alpha` and `beta` out there.
 pub fn addmm(c: &Array, a: &Array, b: &Array, alpha: f32, beta: f32) -> Result<Array> {
+    cpu::addmm(c, a, b, alpha, beta).unwrap_or_else(|| mlx_addmm(c, a, b, alpha, beta))
+}
+
+/// MLX's own nodes.
+pub(crate) fn mlx_addmm(c: &Array, a: &Array, b: &Array, alpha: f32, beta: f32) -> Result<Array> {
     let fused: Array = raw::addmm(&c.0, &a.0, &b.0, alpha, beta)?.into();
     if (alpha, beta) == (1.0, 1.0) || !oxmlx_sys::trace::is_tracing() {
         return Ok(fused);
     }
     // The derivative may be wanted: of the parts it is right.
     let scaled = |x: &Array, by: f32| super::multiply(x, &super::astype(&Array::scalar(by)?, fused.dtype())?);
-    super::add(&scaled(&matmul(a, b)?, alpha)?, &scaled(c, beta)?)
+    super::add(&scaled(&mlx_matmul(a, b)?, alpha)?, &scaled(c, beta)?)
 }
 
 binary! {

@@ -3,7 +3,7 @@
 use oxmlx_sys::generated::ops as raw;
 
 use super::check::axis_length;
-use crate::{Array, Error, ErrorKind, Result};
+use crate::{Array, Error, ErrorKind, Result, cpu};
 
 /// Declares element-wise functions of one array. Each is given its own documentation and the values of its example.
 macro_rules! unary {
@@ -207,6 +207,11 @@ pub fn hadamard_transform(a: &Array, scale: Option<f32>) -> Result<Array> {
 /// C++ `mlx::core::softmax` (`mlx/ops.h`).
 pub fn softmax(a: &Array, axis: i32, precise: bool) -> Result<Array> {
     axis_length(a, axis, "softmax")?;
+    cpu::softmax(a, axis, precise).unwrap_or_else(|| mlx_softmax(a, axis, precise))
+}
+
+/// MLX's own node.
+pub(crate) fn mlx_softmax(a: &Array, axis: i32, precise: bool) -> Result<Array> {
     Ok(raw::softmax_axes(&a.0, &[axis], precise)?.into())
 }
 

@@ -26,7 +26,7 @@ use crate::{Array, Error, ErrorKind, Result, cpu};
 /// C++ `mlx::core::quantized_matmul` (`mlx/ops.h`), with `transpose`.
 pub fn quantized_matmul(x: &Array, q: &Quantized) -> Result<Array> {
     q.check("quantized_matmul")?;
-    cpu::quantized_matmul(x, q).unwrap_or_else(|| mlx_quantized_matmul(x, q))
+    product(x, q, true)
 }
 
 /// `x @ w` with a quantized `w`: the groups lie along the result's axis.
@@ -51,12 +51,12 @@ pub fn quantized_matmul_untransposed(x: &Array, q: &Quantized) -> Result<Array> 
     product(x, q, false)
 }
 
-/// MLX's own node.
-pub(crate) fn mlx_quantized_matmul(x: &Array, q: &Quantized) -> Result<Array> {
-    product(x, q, true)
+fn product(x: &Array, q: &Quantized, transpose: bool) -> Result<Array> {
+    cpu::quantized_matmul(x, q, transpose).unwrap_or_else(|| mlx_quantized_matmul(x, q, transpose))
 }
 
-fn product(x: &Array, q: &Quantized, transpose: bool) -> Result<Array> {
+/// MLX's own node.
+pub(crate) fn mlx_quantized_matmul(x: &Array, q: &Quantized, transpose: bool) -> Result<Array> {
     if q.global_scale.is_some() {
         let text = "MLX's product takes no global scale: use gather_qmm or qqmm on a GPU";
         return Err(Error::new(ErrorKind::Unsupported, "quantized_matmul", text));
@@ -159,13 +159,25 @@ impl<'a> Picks<'a> {
 pub fn gather_qmm(x: &Array, q: &Quantized, picks: Picks<'_>) -> Result<Array> {
     const OP: &str = "gather_qmm";
     q.check(OP)?;
+    let [lhs, rhs] = picks.inside(x, &q.weight, OP)?;
+    let (indices, transpose) = ([lhs.as_ref(), rhs.as_ref()], picks.is_transposed());
+    cpu::gather_qmm(x, q, indices, transpose)
+        .unwrap_or_else(|| mlx_gather_qmm(x, q, indices, transpose, picks.is_sorted()))
+}
+
+/// MLX's own node.
+pub(crate) fn mlx_gather_qmm(
+    x: &Array,
+    q: &Quantized,
+    [lhs, rhs]: [Option<&Array>; 2],
+    transpose: bool,
+    sorted: bool,
+) -> Result<Array> {
     let Quantized { weight, scales, biases, global_scale, format } = q;
-    let [lhs, rhs] = picks.inside(x, weight, OP)?;
-    let (lhs, rhs) = (lhs.as_ref().map(|i| &i.0), rhs.as_ref().map(|i| &i.0));
     let ((group, bits), mode) = (format.sizes(), format.mode());
-    let (biases, global) = (biases.as_ref().map(|b| &b.0), global_scale.as_ref().map(|g| &g.0));
+    let [biases, global] = [biases, global_scale].map(|part| part.as_ref().map(|part| &part.0));
+    let [lhs, rhs] = [lhs, rhs].map(|indices| indices.map(|indices| &indices.0));
     let (w, scales) = (&weight.0, &scales.0);
-    let (transpose, sorted) = (picks.is_transposed(), picks.is_sorted());
     let product = raw::gather_qmm(&x.0, w, scales, biases, lhs, rhs, transpose, group, bits, mode, global, sorted)?;
     counted(x, product.into())
 }
