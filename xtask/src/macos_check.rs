@@ -209,7 +209,8 @@ impl Tools {
     }
 }
 
-/// A script that calls zig's compiler without the options that are Apple's own: its target says the same.
+/// A script that calls zig's compiler without the options that are Apple's own: its target says the same. By itself zig adds the
+/// sanitizer to what is not optimised.
 fn compiler(python: &str, tool: &str, library: &Path) -> String {
     format!(
         r#"#!/bin/sh
@@ -223,7 +224,7 @@ for word in "$@"; do
         *) set -- "$@" "$word" ;;
     esac
 done
-exec '{python}' -m ziglang {tool} -target aarch64-macos.{DEPLOYMENT}.0 "$@" -L'{}'
+exec '{python}' -m ziglang {tool} -target aarch64-macos.{DEPLOYMENT}.0 -fno-sanitize=undefined -L'{}' "$@"
 "#,
         library.display()
     )
@@ -252,7 +253,10 @@ mod tests {
         let words = ["-arch", "arm64", "-O2", "-mmacosx-version-min=14.0.0", "a b.c", "-o", "x"];
         let output = Command::new("sh").arg("-c").arg(script).arg("cc").args(words).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(text.trim(), "-m ziglang cc -target aarch64-macos.14.0.0 -O2 a b.c -o x -L/lib");
+        assert_eq!(
+            text.trim(),
+            "-m ziglang cc -target aarch64-macos.14.0.0 -fno-sanitize=undefined -L/lib -O2 a b.c -o x"
+        );
     }
 
     #[test]

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use crate::error::Error;
 use crate::python::TEST_VARIABLE;
-use crate::{codegen, macos_headers, setup, tree};
+use crate::{codegen, gates, macos_headers, setup, tree};
 
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask test
 
 Sets up MLX, the model and a small Python environment for the tests, checks formatting, compares
 the generated bridge and the table of coverage with the pinned headers, compiles the public C++
-header for macOS, runs clippy, all tests, doctests and examples, and builds the documentation,
-with warnings denied.
+header for macOS, runs clippy, all tests, doctests, gates and examples, and builds the
+documentation, with warnings denied.
 Stops at the first step that fails and says which.
 ";
 
@@ -39,6 +39,7 @@ fn steps(report: &mut Report) -> Result<(), Error> {
         let mut test = tree::cargo(&["test", "--workspace", "--locked"]);
         tree::run("cargo test", test.env(TEST_VARIABLE, python.python()))
     })?;
+    report.step("gates", || gates::after_tests())?;
     report.step("examples", || {
         for example in ["digits", "fft2d", "linear_algebra", "export"] {
             let mut run =

@@ -7,6 +7,9 @@ use std::thread;
 use oxmlx::kernel::Kernel;
 use oxmlx::{Array, Dtype, ErrorKind, Result, ops, transforms};
 
+#[path = "support/device.rs"]
+mod device;
+
 /// A depth that overflows 2 MiB in MLX's recursive walks; 200,000 when `OXMLX_STRESS=1` is set.
 static DEEP: LazyLock<usize> =
     LazyLock::new(|| if std::env::var_os("OXMLX_STRESS").is_some_and(|v| v == "1") { 200_000 } else { 60_000 });
@@ -23,6 +26,7 @@ fn chain(x: &Array, depth: usize) -> Result<Array> {
 
 /// Runs `f` on a thread with the stack that threads have by default.
 fn on_a_small_stack<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+    device::choose();
     thread::Builder::new().stack_size(2 << 20).spawn(f).unwrap().join().unwrap()
 }
 
@@ -108,24 +112,27 @@ fn deep_graphs_of_other_kinds_are_dropped() {
 /// Row A36.
 #[test]
 fn an_array_larger_than_memory_is_an_error() {
-    let one = Array::scalar(1.0f32).unwrap();
-    // 8 TiB, as a view and then as memory.
-    let huge = ops::broadcast_to(&one, (1 << 21, 1 << 20)).unwrap();
-    let error = ops::exp(&huge).unwrap().eval().unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
-    let lazy = Array::zeros::<f32>((1 << 21, 1 << 20)).unwrap();
-    for _ in 0..2 {
-        assert_eq!(lazy.eval().unwrap_err().kind(), ErrorKind::OutOfMemory);
-    }
-    // Of what is huge only on the way, nothing is asked for.
-    assert_eq!(ops::slice(&huge, &[0, 0], &[1, 2], &[1, 1]).unwrap().to_vec::<f32>().unwrap(), [1.0, 1.0]);
-    // A kernel's output.
-    let kernel = Kernel::builder("huge")
-        .output(Dtype::Float32, |_| Ok(vec![1 << 21, 1 << 20]))
-        .cpu(|_, _| Ok(()))
-        .build()
-        .unwrap();
-    assert_eq!(kernel.apply_one(&[]).unwrap().eval().unwrap_err().kind(), ErrorKind::OutOfMemory);
+    // The limit is that of the host: on the CPU, whatever the device of the other tests.
+    device::on_cpu(|| {
+        let one = Array::scalar(1.0f32).unwrap();
+        // 8 TiB, as a view and then as memory.
+        let huge = ops::broadcast_to(&one, (1 << 21, 1 << 20)).unwrap();
+        let error = ops::exp(&huge).unwrap().eval().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::OutOfMemory, "{error}");
+        let lazy = Array::zeros::<f32>((1 << 21, 1 << 20)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(lazy.eval().unwrap_err().kind(), ErrorKind::OutOfMemory);
+        }
+        // Of what is huge only on the way, nothing is asked for.
+        assert_eq!(ops::slice(&huge, &[0, 0], &[1, 2], &[1, 1]).unwrap().to_vec::<f32>().unwrap(), [1.0, 1.0]);
+        // A kernel's output.
+        let kernel = Kernel::builder("huge")
+            .output(Dtype::Float32, |_| Ok(vec![1 << 21, 1 << 20]))
+            .cpu(|_, _| Ok(()))
+            .build()
+            .unwrap();
+        assert_eq!(kernel.apply_one(&[]).unwrap().eval().unwrap_err().kind(), ErrorKind::OutOfMemory);
+    });
 }
 
 /// A kernel that keeps its stream busy for long.
@@ -138,11 +145,12 @@ fn slow() -> Array {
         })
         .build()
         .unwrap();
-    kernel.apply_one(&[]).unwrap()
+    device::on_cpu(|| kernel.apply_one(&[])).unwrap()
 }
 
 /// What a child process does: named by the variable `OXMLX_TEST_EXIT`.
 fn leave(how: &str) {
+    device::choose();
     static KEPT: std::sync::OnceLock<Array> = std::sync::OnceLock::new();
     let lazy = chain(&Array::scalar(0.0f32).unwrap(), 10).unwrap();
     let done = chain(&Array::scalar(0.0f32).unwrap(), 10).unwrap();

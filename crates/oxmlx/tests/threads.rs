@@ -6,8 +6,12 @@ use std::thread;
 use oxmlx::kernel::Kernel;
 use oxmlx::{Array, Device, Dtype, Stream, ops, transforms};
 
+#[path = "support/device.rs"]
+mod device;
+
 /// A small lazy graph with a value that depends on `seed`.
 fn build(seed: i32) -> Array {
+    device::choose();
     let x = Array::from_slice(&[seed, seed + 1, seed + 2], 3).unwrap();
     let y = ops::multiply(&x, &Array::scalar(2i32).unwrap()).unwrap();
     ops::sum(&(&y + &x).unwrap()).unwrap()

@@ -12,12 +12,12 @@ use crate::error::Error;
 use crate::tree;
 
 pub(crate) const HELP: &str = "\
-Usage: cargo xtask gates [--strict] [--fix] [--write] | --list
+Usage: cargo xtask gates [--strict] [--fix] [--write] [NAME...] | --list
 
 Checks rules that no compiler knows, described in docs/gates.md: no bridge function is entered
 without the lock, nothing is evaluated where a node is built, kernel sources are in their
 manifests, C++ is as clang-format writes it, Metal and CUDA sources compile where their
-compilers are. A gate that can't run here is skipped, and counted.
+compilers are. A gate that can't run here is skipped, and counted. NAME: these gates only.
 
   --strict        what can't run fails
   --fix           first write C++, Metal and CUDA sources as clang-format wants them
@@ -27,10 +27,16 @@ compilers are. A gate that can't run here is skipped, and counted.
 ";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
-    let (known, rest): (Vec<&String>, Vec<&String>) =
-        arguments.iter().partition(|word| ["--strict", "--fix", "--write", "--list"].contains(&word.as_str()));
-    Error::unexpected(&rest.into_iter().cloned().collect::<Vec<_>>())?;
-    let given = |flag: &str| known.iter().any(|word| *word == flag);
+    let (options, names): (Vec<String>, Vec<String>) =
+        arguments.iter().cloned().partition(|word| word.starts_with('-'));
+    let known = ["--strict", "--fix", "--write", "--list"];
+    Error::unexpected(&options.iter().filter(|word| !known.contains(&word.as_str())).cloned().collect::<Vec<_>>())?;
+    let mut gates = [&GATES[..], &[("emulator", emulator)]].concat();
+    Error::unexpected(
+        &names.iter().filter(|name| !gates.iter().any(|gate| gate.0 == *name)).cloned().collect::<Vec<_>>(),
+    )?;
+    gates.retain(|gate| names.is_empty() || names.iter().any(|name| gate.0 == name));
+    let given = |flag: &str| options.iter().any(|word| word == flag);
     if given("--list") {
         print!("Bridge functions by what they may come to do:\n{}", Table::read()?.listed());
         print!("\nCalled without the lock:\n{}", allowed::listed());
@@ -42,7 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
     if given("--write") {
         evaluators::write()?;
     }
-    all(given("--strict"))
+    each(&gates, given("--strict"))
 }
 
 /// A gate's name and what it does.
@@ -59,10 +65,15 @@ const GATES: [Gate; 8] = [
     ("cuda", gpu::cuda),
 ];
 
-/// Runs every gate, one line each, and fails when one failed; with `strict` also when one could not run.
-fn all(strict: bool) -> Result<(), Error> {
+/// The gates that a run of all tests has not passed already.
+pub(crate) fn after_tests() -> Result<(), Error> {
+    each(&GATES, false)
+}
+
+/// Runs these gates, one line each, and fails when one failed; with `strict` also when one could not run.
+fn each(gates: &[Gate], strict: bool) -> Result<(), Error> {
     let (mut failed, mut skipped) = (Vec::new(), 0);
-    for (name, gate) in GATES {
+    for (name, gate) in gates {
         let start = Instant::now();
         let verdict = gate()?;
         let took = start.elapsed().as_secs_f64();
@@ -72,21 +83,18 @@ fn all(strict: bool) -> Result<(), Error> {
                 eprintln!("gate {name:<11} {took:>5.1} s  SKIPPED: {why}");
                 skipped += 1;
                 if strict {
-                    failed.push(name);
+                    failed.push(*name);
                 }
             }
             Verdict::Failed(violations) => {
                 eprintln!("gate {name:<11} {took:>5.1} s  FAILED: {} violations", violations.len());
                 violations.iter().for_each(|violation| eprintln!("  {violation}"));
-                failed.push(name);
+                failed.push(*name);
             }
         }
     }
-    eprintln!(
-        "gates: {} of {}, {skipped} skipped",
-        GATES.len() - failed.len() - if strict { 0 } else { skipped },
-        GATES.len()
-    );
+    let passed = gates.len() - failed.len() - if strict { 0 } else { skipped };
+    eprintln!("gates: {passed} of {} passed, {skipped} skipped", gates.len());
     match failed.as_slice() {
         [] => Ok(()),
         names => Err(Error::Bridge(format!("the gates {} failed; docs/gates.md tells the rules", names.join(", ")))),
@@ -157,6 +165,16 @@ fn node_laziness() -> Result<Verdict, Error> {
     }
     violations.extend(laziness::stale(laziness::EXCEPTIONS, &used));
     Ok(Verdict::of(violations, || format!("{looked_at} files that build nodes")))
+}
+
+/// Metal sources run by the emulator on the host and compared with their Rust twins: a part of the tests.
+fn emulator() -> Result<Verdict, Error> {
+    if !cfg!(target_os = "linux") {
+        return Ok(Verdict::Skipped("Metal sources are emulated on Linux".to_owned()));
+    }
+    let mut test = tree::cargo(&["test", "--locked", "--quiet", "--package", "oxmlx", "--test", "kernels"]);
+    tree::run("cargo test --test kernels", &mut test)?;
+    Ok(Verdict::Passed("the test program `kernels`".to_owned()))
 }
 
 fn manifests() -> Result<Verdict, Error> {

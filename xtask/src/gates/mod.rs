@@ -19,4 +19,4 @@ mod rust;
 mod tasks;
 mod verdict;
 
-pub(crate) use command::{HELP, run};
+pub(crate) use command::{HELP, after_tests, run};

@@ -22,5 +22,7 @@ mod errors;
 mod exported;
 mod properties;
 
+#[path = "../support/device.rs"]
+mod device;
 #[path = "../support/python.rs"]
 mod python;
