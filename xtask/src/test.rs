@@ -39,7 +39,7 @@ fn steps(report: &mut Report) -> Result<(), Error> {
         let mut test = tree::cargo(&["test", "--workspace", "--locked"]);
         tree::run("cargo test", test.env(TEST_VARIABLE, python.python()))
     })?;
-    report.step("gates", || gates::after_tests())?;
+    report.step("gates", gates::after_tests)?;
     report.step("examples", || {
         for example in ["digits", "fft2d", "linear_algebra", "export"] {
             let mut run =

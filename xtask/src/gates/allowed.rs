@@ -43,7 +43,6 @@ pub(super) const ALLOWED: &[Allowed] = &[
         "memory of a running body's output, which is on the CPU and does not move",
     ),
     allowed("kernel::raw_strides", "strides", &[], "of a running body's input: constant by then"),
-    allowed("kernel::raw_strides", "run", &[], "of a running body's input: constant by then"),
     allowed("kernel::raw_row_contiguous", "row_contiguous", &[], "of a running body's input: constant by then"),
     allowed("evaluation::Fault::fail", "run", &[], "atomics of the node's own, on the stream's thread"),
     allowed("evaluation::adopt_main_thread", "spawn", &[], "before the first entry of the process, which waits for it"),
@@ -84,6 +83,13 @@ pub(super) const ALLOWED: &[Allowed] = &[
         &[],
         "the shim's own table, which has a lock of its own; a share may be dropped by a worker",
     ),
+    allowed(
+        "kernel::raw_data",
+        "new",
+        &[Class::Reads],
+        "a body's own copy of an input that runs backwards, made before it runs",
+    ),
+    allowed("kernel::raw_strides", "new", &[], "of a running body's input: constant by then"),
 ];
 
 /// The list as people read it: one line an entry.
