@@ -85,6 +85,9 @@ fn announce(prefix: &Prefix) -> Result<(), Error> {
     Ok(())
 }
 
+/// Sanitizers to compile the C++ with, such as `address,undefined`: `cargo xtask sanitize` sets it, and links the run-time that it needs.
+const SANITIZE: &str = "OXMLX_SANITIZE";
+
 /// Compiles every hand-written and generated bridge, and the C++ beside them, into one static library.
 fn compile_shim(include: &Path) {
     let manifest = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
@@ -104,6 +107,11 @@ fn compile_shim(include: &Path) {
     let mut build = cxx_build::bridges(&bridges);
     build.std("c++20").include(manifest.join("cpp")).include(manifest.join("include")).include(include).files(&sources);
     build.flag_if_supported("-Wno-unused-parameter").flag_if_supported("-Wno-deprecated-copy");
+    println!("cargo::rerun-if-env-changed={SANITIZE}");
+    if let Ok(kinds) = std::env::var(SANITIZE) {
+        // Without the check of virtual tables: its part of the run-time is not in the one that rustc links.
+        build.flag(format!("-fsanitize={kinds}")).flag("-fno-sanitize=vptr").flag("-fno-sanitize-recover=undefined");
+    }
     build.compile("oxmlx_shim");
 
     let folders = ["cpp", "include", "src/generated"].map(PathBuf::from);

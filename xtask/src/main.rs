@@ -17,6 +17,7 @@ mod macos_headers;
 #[path = "../../crates/oxmlx-sys/build/mod.rs"]
 mod mlx;
 mod python;
+mod sanitize;
 mod setup;
 mod test;
 mod tree;
@@ -78,6 +79,12 @@ const COMMANDS: &[Command] = &[
     },
     Command { name: "gates", summary: "check rules that no compiler knows", help: gates::HELP, run: gates::run },
     Command { name: "fuzz", summary: "make hostile calls of the whole API", help: fuzz::HELP, run: fuzz::run },
+    Command {
+        name: "sanitize",
+        summary: "run tests under AddressSanitizer and UBSan",
+        help: sanitize::HELP,
+        run: sanitize::run,
+    },
     Command {
         name: "bench",
         summary: "measure oxmlx beside mlx-lm and llama.cpp",

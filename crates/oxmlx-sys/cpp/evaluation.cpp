@@ -3,6 +3,7 @@
 #include "guarded.h"
 #include "survey.h"
 
+#include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
 #include "mlx/scheduler.h"
 #include "mlx/transforms.h"
@@ -282,6 +283,16 @@ void guard_exit() {
 }
 
 void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+  if (fault_ == nullptr && outputs[0].size() > 0) {
+    inner_->eval_cpu({inputs[0]}, outputs);
+    return;
+  }
+  if (fault_ == nullptr) {
+    for (auto& out : outputs) {
+      out.set_data(mx::allocator::malloc(0));
+    }
+    return;
+  }
   inner_->eval_cpu(inputs, outputs);
   Ticket ticket(batch_, fault_);
   mx::scheduler::enqueue(stream(), [ticket, stream = stream()]() {

@@ -1,4 +1,5 @@
-// A primitive of MLX's in a wrapper that tells how its tasks came out, for as long as it is dispatched.
+// A primitive of MLX's in a wrapper that tells how its tasks came out, for as long as it is dispatched. Without a fault to tell it to, one
+// that MLX must not run: outputs without elements are given, others are what `inner` makes of the first input.
 #pragma once
 
 #include "evaluation.h"

@@ -2,6 +2,7 @@
 
 #include "closure_call.h"
 #include "oxmlx-sys/src/evaluation.rs.h"
+#include "rules.h"
 #include "runtime.h"
 #include "survey.h"
 
@@ -95,24 +96,23 @@ class RustKernel : public mx::Primitive {
     }
     auto all =
         closure_call([&] { return to_vector((*node_)->vjp(slice(primals), slice(cotangents), slice(outputs))); });
-    std::vector<mx::array> wanted;
-    for (int i : argnums) {
-      wanted.push_back(all.at(i));
-    }
-    return wanted;
+    rules::same_number("vjp", all.size(), primals.size());
+    return rules::fitting("vjp", chosen(all, argnums), rules::shapes_of(chosen(primals, argnums)));
   }
 
   std::vector<mx::array> jvp(
       const std::vector<mx::array>& primals,
       const std::vector<mx::array>& tangents,
       const std::vector<int>& argnums) override {
-    return mx::jvp(fallback_of(primals, argnums), chosen(primals, argnums), tangents).second;
+    auto outputs = mx::jvp(fallback_of(primals, argnums), chosen(primals, argnums), tangents).second;
+    return rules::fitting("fallback", outputs, output_shapes(primals));
   }
 
   std::pair<std::vector<mx::array>, std::vector<int>> vmap(
       const std::vector<mx::array>& inputs,
       const std::vector<int>& axes) override {
     auto outputs = mx::vmap(fallback(), axes)(inputs);
+    rules::same_number("fallback", outputs.size(), (*node_)->output_dtypes().size());
     std::vector<int> out_axes(outputs.size(), 0);
     return {std::move(outputs), std::move(out_axes)};
   }

@@ -2,6 +2,8 @@
 
 #include "guarded.h"
 
+#include "mlx/ops.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +25,8 @@ struct Kind {
   bool rust; // a node of ours: it tells its failure itself
   bool guarded; // may throw while its task runs
   bool allocates; // gives its output memory of its own
+  bool computes; // its outputs are all that there is of it
+  bool scatters; // writes its last input into a copy of its first
 };
 
 // Their outputs are views of their input.
@@ -38,6 +42,14 @@ const std::unordered_set<std::string_view> never_throw = {
     "Sqrt",     "Square",   "Subtract",    "Tanh",       "Unflatten", "View",
 };
 
+// What others wait for, whether it has elements or not.
+const std::unordered_set<std::string_view> exchanges = {"AllGather", "AllReduce", "Recv", "ReduceScatter", "Send"};
+
+// Whether a node gives no elements at all. MLX divides by their number in some kernels, and gives threads nothing to do in others.
+bool gives_nothing(const mx::array& a) {
+  return a.size() == 0 && std::all_of(a.siblings().begin(), a.siblings().end(), [](const auto& x) { return x.size() == 0; });
+}
+
 // By type: a look at a primitive's name would build a string for some.
 const Kind& kind_of(const mx::Primitive& primitive) {
   static auto& kinds = *new std::unordered_map<const std::type_info*, Kind>();
@@ -46,7 +58,8 @@ const Kind& kind_of(const mx::Primitive& primitive) {
     std::string_view name = primitive.name();
     bool rust = is_rust_kernel(primitive);
     bool view = !rust && views.contains(name);
-    it->second = {rust, !rust && !view && !never_throw.contains(name), !view};
+    bool computes = !rust && !view && !exchanges.contains(name);
+    it->second = {rust, !rust && !view && !never_throw.contains(name), !view, computes, name == "Scatter" || name == "ScatterAxis"};
   }
   return it->second;
 }
@@ -199,11 +212,16 @@ Survey::Verdict Survey::finish(const mx::array& a) {
         check_memory(sibling);
       }
     }
-    if (kind.rust || kind.guarded) {
+    if (kind.computes && gives_nothing(a)) {
+      wrap(a, a.primitive_ptr(), nullptr);
+    } else if (kind.scatters && a.inputs().back().size() == 0) {
+      // MLX divides by the updates' number; gradients build such nodes too.
+      wrap(a, mx::contiguous(a.inputs()[0], false, a.primitive().stream()).primitive_ptr(), nullptr);
+    } else if (kind.rust || kind.guarded) {
       fault = &batch_->faults.emplace_back();
-    }
-    if (kind.guarded) {
-      wrap(a, fault);
+      if (kind.guarded) {
+        wrap(a, a.primitive_ptr(), fault);
+      }
     }
   }
   if (fault == nullptr && earlier.empty()) {
@@ -231,9 +249,9 @@ void Survey::settle(const mx::array& a, Verdict verdict) {
   }
 }
 
-void Survey::wrap(const mx::array& a, Fault* fault) {
+void Survey::wrap(const mx::array& a, std::shared_ptr<mx::Primitive> inner, Fault* fault) {
   auto original = a.primitive_ptr();
-  auto guarded = std::make_shared<Guarded>(original, batch_, fault);
+  auto guarded = std::make_shared<Guarded>(std::move(inner), batch_, fault);
   auto wrap_one = [&](const mx::array& each) {
     wrapped_.emplace_back(weak_of(each), original);
     each.primitive_ptr() = guarded;

@@ -56,7 +56,7 @@ class Survey {
   std::int32_t remember(const GuiltPtr& guilt);
   Verdict finish(const mlx::core::array& a);
   void settle(const mlx::core::array& a, Verdict verdict);
-  void wrap(const mlx::core::array& a, Fault* fault);
+  void wrap(const mlx::core::array& a, std::shared_ptr<mlx::core::Primitive> inner, Fault* fault);
 
   std::shared_ptr<Batch> batch_;
   std::vector<Slot> slots_;

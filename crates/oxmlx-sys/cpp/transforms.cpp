@@ -1,6 +1,7 @@
 #include "oxmlx-sys/src/transforms.rs.h"
 
 #include "closure_call.h"
+#include "rules.h"
 
 #include "mlx/compile.h"
 #include "mlx/compile_impl.h"
@@ -101,6 +102,18 @@ Function function_of(rust::Box<Closure> f) {
   };
 }
 
+// The function, which notes what shapes it gave. MLX reads the first output's stream without asking whether there is one.
+Function noting_shapes(Function f, std::shared_ptr<rules::Shapes> shapes) {
+  return [f = std::move(f), shapes = std::move(shapes)](const Arrays& inputs) {
+    auto outputs = f(inputs);
+    if (outputs.empty()) {
+      throw std::invalid_argument("[custom_function] the function gave no array");
+    }
+    *shapes = rules::shapes_of(outputs);
+    return outputs;
+  };
+}
+
 std::unordered_map<std::string, mx::array> to_kwargs(rust::Slice<const rust::Str> names, Handles values) {
   std::unordered_map<std::string, mx::array> out;
   for (std::size_t i = 0; i < names.size() && i < values.size(); ++i) {
@@ -129,28 +142,38 @@ void register_thread() {
   registered = true;
 }
 
-// A reduction over axes that are all of length 1. MLX builds none, but in a shapeless trace, and crashes when it runs one.
-bool reduces_nothing(const mx::array& x) {
-  if (!x.has_primitive() || x.inputs().size() != 1 || x.shape() != x.inputs()[0].shape()) {
-    return false;
-  }
+bool reduces(const mx::array& x) {
   static const std::unordered_set<std::string> reductions = {"Sum", "Prod", "Min", "Max", "And", "Or"};
-  return reductions.contains(x.primitive().name());
+  return x.has_primitive() && x.inputs().size() == 1 && reductions.contains(x.primitive().name());
 }
 
-// What such a reduction gives; any other array as it is.
+// What a reduction over axes that are all of length 1 gives, or one over no elements; any other array as it is. MLX builds none, but in a
+// shapeless trace, and crashes when it runs one.
 mx::array unreduced(mx::array x) {
-  while (reduces_nothing(x)) {
+  while (reduces(x) && x.shape() == x.inputs()[0].shape()) {
     x = mx::astype(x.inputs()[0], x.dtype());
+  }
+  if (reduces(x) && x.size() > 0 && x.inputs()[0].size() == 0) {
+    std::string name = x.primitive().name();
+    if (name == "Min" || name == "Max") {
+      throw std::invalid_argument("[" + name + "] no elements to reduce in an array of shape " + rules::text(x.inputs()[0].shape()));
+    }
+    return name == "Sum" || name == "Or" ? mx::zeros(x.shape(), x.dtype()) : mx::ones(x.shape(), x.dtype());
   }
   return x;
 }
 
-// Takes the reductions that reduce nothing out of a traced graph.
-void leave_out_reductions_of_nothing(Arrays& outputs) {
+// Takes the reductions that reduce nothing out of a graph, down to the arrays `from` which it was built.
+void leave_out_reductions_of_nothing(Arrays& outputs, const Arrays& from) {
   std::vector<mx::array> open;
   std::unordered_set<std::uintptr_t> seen;
+  for (const auto& x : from) {
+    seen.insert(x.id());
+  }
   const auto visit = [&](mx::array& x) {
+    if (seen.contains(x.id())) {
+      return;
+    }
     x = unreduced(x);
     if (seen.insert(x.id()).second) {
       open.push_back(x);
@@ -167,7 +190,7 @@ void leave_out_reductions_of_nothing(Arrays& outputs) {
 Function shapeless_function_of(rust::Box<Closure> f) {
   return [function = function_of(std::move(f))](const Arrays& inputs) {
     auto outputs = function(inputs);
-    leave_out_reductions_of_nothing(outputs);
+    leave_out_reductions_of_nothing(outputs, inputs);
     return outputs;
   };
 }
@@ -196,35 +219,42 @@ rust::Vec<Handle> vmap(
 }
 
 rust::Vec<Handle> checkpoint(rust::Box<Closure> f, Handles inputs) {
-  return from_arrays(mx::checkpoint(function_of(std::move(f)))(to_arrays(inputs)));
+  auto shapes = std::make_shared<rules::Shapes>();
+  return from_arrays(mx::checkpoint(noting_shapes(function_of(std::move(f)), shapes))(to_arrays(inputs)));
 }
 
 rust::Vec<Handle> custom_function(rust::Box<Closure> f, rust::Box<Rules> rules, Handles inputs) {
   auto shared = std::make_shared<rust::Box<Rules>>(std::move(rules));
+  // Of the outputs: what the rules must give.
+  auto shapes = std::make_shared<rules::Shapes>();
   std::optional<std::function<Arrays(const Arrays&, const Arrays&, const Arrays&)>> vjp;
   std::optional<std::function<Arrays(const Arrays&, const Arrays&, const std::vector<int>&)>> jvp;
   std::optional<std::function<std::pair<Arrays, std::vector<int>>(const Arrays&, const std::vector<int>&)>> vmap;
   if ((*shared)->has_vjp()) {
     vjp = [shared](const Arrays& primals, const Arrays& cotangents, const Arrays& outputs) {
-      return closure_call([&] { return to_arrays((*shared)->vjp(slice(primals), slice(cotangents), slice(outputs))); });
+      auto all = closure_call([&] { return to_arrays((*shared)->vjp(slice(primals), slice(cotangents), slice(outputs))); });
+      return rules::fitting("vjp", all, rules::shapes_of(primals));
     };
   }
   if ((*shared)->has_jvp()) {
-    jvp = [shared](const Arrays& primals, const Arrays& tangents, const std::vector<int>& argnums) {
-      return closure_call([&] {
+    jvp = [shared, shapes](const Arrays& primals, const Arrays& tangents, const std::vector<int>& argnums) {
+      auto all = closure_call([&] {
         return to_arrays((*shared)->jvp(slice(primals), slice(tangents), {argnums.data(), argnums.size()}));
       });
+      return rules::fitting("jvp", all, *shapes);
     };
   }
   if ((*shared)->has_vmap()) {
-    vmap = [shared](const Arrays& inputs, const std::vector<int>& axes) {
-      return closure_call([&] {
+    vmap = [shared, shapes](const Arrays& inputs, const std::vector<int>& axes) {
+      auto all = closure_call([&] {
         auto mapped = (*shared)->vmap(slice(inputs), {axes.data(), axes.size()});
         return std::pair(to_arrays(mapped.arrays), std::vector<int>(mapped.axes.begin(), mapped.axes.end()));
       });
+      return rules::mapped(all, *shapes, inputs, axes);
     };
   }
-  return from_arrays(mx::custom_function(function_of(std::move(f)), vjp, jvp, vmap)(to_arrays(inputs)));
+  auto function = noting_shapes(function_of(std::move(f)), shapes);
+  return from_arrays(mx::custom_function(function, vjp, jvp, vmap)(to_arrays(inputs)));
 }
 
 Compiled::Compiled(rust::Box<Closure> f, std::uint64_t id, bool shapeless)
@@ -288,7 +318,12 @@ void Exporter::close() {
 }
 
 rust::Vec<Handle> Imported::call(Handles args, rust::Slice<const rust::Str> names, Handles values) const {
-  return from_arrays(function_(to_arrays(args), to_kwargs(names, values)));
+  auto inputs = to_arrays(args);
+  auto outputs = function_(inputs, to_kwargs(names, values));
+  inputs.insert(inputs.end(), values.begin(), values.end());
+  // What was traced without shapes meets others here.
+  leave_out_reductions_of_nothing(outputs, inputs);
+  return from_arrays(std::move(outputs));
 }
 
 rust::String Imported::metadata() const {

@@ -285,6 +285,10 @@ impl<'a> Stft<'a> {
                 return Err(Error::new(ErrorKind::Shape, op, text));
             }
         }
+        if self.n_fft > MAX_WINDOW {
+            let text = format!("n_fft {} is over {MAX_WINDOW}", self.n_fft);
+            return Err(Error::new(ErrorKind::Shape, op, text));
+        }
         if self.window_length.is_some_and(|n| n > self.n_fft) {
             let text = format!("the window is longer than n_fft {}", self.n_fft);
             return Err(Error::new(ErrorKind::Shape, op, text));
@@ -292,6 +296,9 @@ impl<'a> Stft<'a> {
         Ok(())
     }
 }
+
+/// The most samples a window may have. MLX makes the window and pads to it however short the signal is.
+const MAX_WINDOW: i32 = 1 << 26;
 
 /// The short-time Fourier transform of signals along the last axis. Lazy.
 ///
@@ -303,7 +310,7 @@ impl<'a> Stft<'a> {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Shape`] for lengths under 1 or a window over `n_fft`; [`ErrorKind::InvalidArgument`] for a signal too short.
+/// [`ErrorKind::Shape`] for lengths under 1, an `n_fft` over 2^26 or a window over `n_fft`; [`ErrorKind::InvalidArgument`] for a signal too short.
 ///
 /// # Source
 /// C++ `mlx::core::fft::stft` (`mlx/fft.h`).

@@ -18,6 +18,7 @@
 pub mod array;
 pub mod blas;
 pub mod build_info;
+pub mod claim;
 mod cpu;
 pub mod distributed;
 pub mod doc;
@@ -33,6 +34,7 @@ pub mod kernel;
 pub mod linalg;
 pub mod memory;
 pub mod ops;
+pub mod probe;
 pub mod quantize;
 pub mod random;
 pub mod runtime;

@@ -254,3 +254,36 @@ fn a_decoder_refuses_caches_that_are_not_its_own() -> oxmlx::Result<()> {
     assert_eq!(error.kind(), oxmlx::ErrorKind::Shape);
     Ok(())
 }
+
+/// Such numbers were multiplied in 32 bits, and wrapped around to sizes that fit.
+#[test]
+fn head_counts_that_fit_nothing_are_an_error_of_shape() -> oxmlx::Result<()> {
+    let (norm, square, rope) = (Array::ones::<f32>(64)?, Array::ones::<f32>((64, 64))?, Rope::new(4, 10_000.0));
+    let (norm, m) = (Norm { weight: &norm, eps: EPS }, Matrix::Plain(&square));
+    let (x, cache) = (Array::ones::<f32>((1, 1, 64))?, Array::zeros::<f32>((1, 16, 8, 4))?);
+    let buffers = || KvBuffers { keys: cache.clone(), values: cache.clone(), len: 0 };
+    for (heads, kv_heads, head_dim) in [
+        ((1 << 30) + 16, (1 << 30) + 16, 4),
+        (i32::MIN, 1, 64),
+        (i32::MAX, i32::MAX, i32::MAX),
+        (16, -16, 4),
+        (0, 0, 0),
+    ] {
+        let attention = CachedAttention { heads, kv_heads, head_dim, scale: 1.0, rope: &rope, window: None };
+        let error = oxmlx::fused::cached_attention([&x, &x, &x], buffers(), attention).expect_err("no such heads");
+        assert_eq!(error.kind(), oxmlx::ErrorKind::Shape);
+        let layer = DecoderLayer {
+            attention_norm: norm,
+            qkv: [m; 3],
+            attention,
+            o: m,
+            mlp_norm: norm,
+            gate: m,
+            up: m,
+            down: m,
+        };
+        let error = Decoder::new(&[layer])?.forward(&x, vec![buffers()]).expect_err("no such heads");
+        assert_eq!(error.kind(), oxmlx::ErrorKind::Shape);
+    }
+    Ok(())
+}

@@ -43,6 +43,19 @@ fn a_body_sees_a_transposed_input_in_logical_order() {
 }
 
 #[test]
+fn a_body_that_packs_a_view_larger_than_any_memory_gets_an_error() {
+    let pack = Kernel::builder("pack")
+        .output(Dtype::Float32, |_| Ok(vec![]))
+        .cpu(|inputs, _| inputs[0].as_slice::<f32>().map(|_| ()))
+        .build()
+        .unwrap();
+    let wide = ops::broadcast_to(&Array::scalar(1.0f32).unwrap(), (1 << 30, 1 << 30, 2)).unwrap();
+    let error = pack.apply_one(&[wide]).unwrap().eval().unwrap_err();
+    assert!(error.to_string().contains("a copy of an input of shape"), "{error}");
+    assert_usable();
+}
+
+#[test]
 fn an_error_of_a_body_comes_out_at_evaluation_and_the_next_calls_succeed() {
     let failing = kernel_of("failing", |_, _| Err("planted failure".into()));
     for _ in 0..20 {

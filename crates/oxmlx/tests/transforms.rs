@@ -354,6 +354,36 @@ fn a_custom_function_uses_its_rules() {
     assert_eq!(mapped(&[Array::vector(&[1.0f32, 2.0]).unwrap()]).unwrap()[0].to_vec::<f32>().unwrap(), [-1.0, -2.0]);
 }
 
+/// MLX takes the number and the shapes of what rules give on trust, and reads past its lists.
+#[test]
+fn a_rule_that_gives_too_little_or_another_shape_is_an_error() {
+    let x = Array::vector(&[1.0f32, 2.0]).unwrap();
+    let one = std::slice::from_ref(&x);
+    let square = || CustomFunction::new(|x| Ok(vec![ops::square(&x[0])?]));
+    let slope = |f: CustomFunction| transforms::grad(move |x: &[Array]| ops::sum(&f.call(x)?[0]), &[0]);
+    let tangent = |f: CustomFunction| transforms::jvp(move |x| f.call(x), one, one);
+    let over = |f: CustomFunction, axis| transforms::vmap(move |x: &[Array]| f.call(x), &[Some(0)], &[axis])(one);
+    for wrong in [vec![], vec![scalar(1.0)], vec![x.clone(), x.clone()]] {
+        let (a, b, c) = (wrong.clone(), wrong.clone(), wrong.clone());
+        let error = slope(square().vjp(move |_, _, _| Ok(a.clone())))(one).unwrap_err();
+        assert!(error.to_string().contains("vjp rule gave"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(tangent(square().jvp(move |_, _, _| Ok(b.clone()))).is_err());
+        let all_axes = vec![Some(0); wrong.len()];
+        assert!(over(square().vmap(move |_, _| Ok((c.clone(), all_axes.clone()))), Some(0)).is_err());
+    }
+    assert!(over(square().vmap(|x, _| Ok((x.to_vec(), vec![Some(7)]))), Some(0)).is_err());
+    assert!(over(square().vmap(|x, _| Ok((x.to_vec(), vec![None]))), Some(0)).is_err());
+}
+
+#[test]
+fn a_custom_function_of_no_outputs_is_an_error() {
+    let none = CustomFunction::new(|_| Ok(vec![])).vjp(|x, _, _| Ok(x.to_vec()));
+    assert_eq!(none.call(&[scalar(1.0)]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let again = transforms::checkpoint(|_| Ok(vec![]));
+    assert_eq!(again(&[scalar(1.0)]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
 #[test]
 fn an_exported_function_comes_back_with_names_and_metadata() {
     let folder = tempfile::tempdir().unwrap();
@@ -372,4 +402,23 @@ fn an_exported_function_comes_back_with_names_and_metadata() {
     assert_eq!(f.call(&[scalar(3.0)], &[("bias", scalar(1.0))]).unwrap()[0].item::<f32>().unwrap(), 10.0);
     assert!(f.call(&[Array::zeros::<i32>((2, 2)).unwrap()], &[]).is_err());
     assert_eq!(transforms::import_function(folder.path().join("none")).err().unwrap().kind(), ErrorKind::Io);
+}
+
+/// MLX keeps the reductions of a shapeless trace for axes of one element or none, and crashes when it runs them.
+#[test]
+fn an_imported_shapeless_function_reduces_axes_of_one_element_and_of_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.mlxfn");
+    let f = |x: &[Array]| {
+        Ok(vec![ops::softmax(&x[0], -1, false)?, ops::sum_axis(&x[0], 1, true)?, ops::max_axis(&x[0], 0, false)?])
+    };
+    transforms::export_function(&path, f, &[Array::ones::<f32>((2, 3)).unwrap()], true).unwrap();
+    let f = transforms::import_function(&path).unwrap();
+    let call = |shape: [i32; 2]| -> Result<Vec<Vec<f32>>, Error> {
+        f.call(&[Array::ones::<f32>(shape)?], &[])?.iter().map(Array::to_vec::<f32>).collect()
+    };
+    assert_eq!(call([2, 1]).unwrap(), [vec![1.0, 1.0], vec![1.0, 1.0], vec![1.0]]);
+    assert_eq!(call([1, 2]).unwrap(), [vec![0.5, 0.5], vec![2.0], vec![1.0, 1.0]]);
+    assert_eq!(call([2, 0]).unwrap(), [vec![], vec![0.0, 0.0], vec![]]);
+    assert_eq!(call([0, 2]).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }

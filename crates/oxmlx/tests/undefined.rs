@@ -1,6 +1,6 @@
 //! What MLX leaves undefined and oxmlx does not: rows A05 to A15 and what is like them.
 
-use oxmlx::{Array, Dtype, Error, ErrorKind, linalg, ops, random};
+use oxmlx::{Array, Dtype, Error, ErrorKind, fft, linalg, ops, random, transforms};
 
 const FAR: [i32; 2] = [100_000_000, -100_000_000];
 
@@ -237,4 +237,22 @@ fn the_norm_of_a_view_without_elements_comes_to_an_end() {
     let norm =
         oxmlx::linalg::norm(&none.unwrap().transpose().unwrap(), oxmlx::linalg::Order::Number(2.0), Some(&[0]), false);
     assert!(norm.unwrap().to_vec::<f32>().unwrap().iter().all(|&x| x == 0.0));
+}
+
+#[test]
+fn a_window_of_a_billion_samples_is_an_error_at_once() {
+    let none = Array::zeros::<u32>((1, 0, 2, 4)).unwrap();
+    assert_eq!(kind(fft::stft(&none, &fft::Stft::new(1 << 30).hop(3))), ErrorKind::Shape);
+}
+
+/// The gradient is a scatter of no elements, which MLX divides by.
+#[test]
+fn the_gradient_of_a_take_of_nothing_is_zero() {
+    let taken = |x: &[Array]| ops::sum(&ops::take(&x[0], &Array::zeros::<i32>((0, 3))?, 0)?);
+    let slope = transforms::grad(taken, &[0])(&[Array::ones::<f32>((2, 2)).unwrap()]).unwrap();
+    assert_eq!(slope[0].to_vec::<f32>().unwrap(), [0.0; 4]);
+    let none = |x: &[Array]| ops::sum(&ops::take(&x[0], &Array::vector(&[0i32, 1])?, 0)?);
+    let slope = transforms::grad(none, &[0])(&[Array::ones::<f32>((2, 0)).unwrap()]).unwrap();
+    assert_eq!(slope[0].shape(), [2, 0]);
+    slope[0].eval().unwrap();
 }

@@ -10,7 +10,7 @@ use super::report::Report;
 
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask bench compare [OPTION ...]
-       cargo xtask bench node [--json]
+       cargo xtask bench node|streams [--json]
 
 compare: builds oxmlx in release mode and runs it beside Python mlx-lm, in turns, on the demo's model, the same
 prompt tokens and the same processors; prints the medians of prefill and decode, tokens a second, and the ratios
@@ -24,7 +24,8 @@ of the medians. It makes its own Python environment in the cache folder, once.
   --oxmlx PATH        this binary instead of building one
   --json              print one JSON object with every run
 
-node: the bench of building and dropping one add node, against the same in C++.
+node: the bench of building and dropping one add node, against the same in C++ and without the lock.
+streams: the bench of two products on two streams, against one.
 
   --json              print one JSON object
 ";
@@ -32,9 +33,9 @@ node: the bench of building and dropping one add node, against the same in C++.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
     match arguments.split_first() {
         Some((which, rest)) if which == "compare" => compare(&Options::parse(rest)?),
-        Some((which, rest)) if which == "node" => node(rest),
+        Some((which, rest)) if which == "node" || which == "streams" => bridge(which, rest),
         Some(_) => Error::unexpected(arguments),
-        None => Err(Error::Usage("which bench: compare or node; --help tells more".to_owned())),
+        None => Err(Error::Usage("which bench: compare, node or streams; --help tells more".to_owned())),
     }
 }
 
@@ -83,11 +84,11 @@ fn compare(options: &Options) -> Result<(), Error> {
     Ok(())
 }
 
-fn node(arguments: &[String]) -> Result<(), Error> {
+fn bridge(bench: &str, arguments: &[String]) -> Result<(), Error> {
     let (json, rest): (Vec<String>, Vec<String>) = arguments.iter().cloned().partition(|word| word == "--json");
     Error::unexpected(&rest)?;
     tree::compiler()?;
     setup::ready(false)?;
-    let mut bench = tree::cargo(&["bench", "--locked", "--package", "oxmlx", "--bench", "node", "--"]);
-    tree::run("cargo bench", bench.args(json))
+    let mut command = tree::cargo(&["bench", "--locked", "--package", "oxmlx", "--bench", bench, "--"]);
+    tree::run("cargo bench", command.args(json))
 }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::command::{SYS, survey};
+use super::hostile;
 use super::reach::Reach;
 use super::select::{Class, Item};
 use super::table::{Handwritten, Table, names, topic};
@@ -18,8 +19,8 @@ public items of crates/oxmlx, and which it does not reach, with the reason. What
 the crate's sources. Fails when a function is neither reached nor left out for a reason, or for more than 12 reasons.
 
   --all           name the item for every function
-  --markdown      write the table to docs/coverage.md
-  --check         fail when docs/coverage.md differs
+  --markdown      write the table to docs/coverage.md, and the fuzzer's table of the safe API
+  --check         fail when one of the two differs
 ";
 
 /// The most reasons there may be.
@@ -36,7 +37,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
     let root = tree::root();
     let reach = Reach::of(&root.join("crates/oxmlx/src/lib.rs")).map_err(Error::Bridge)?;
     let sys = sources(&root.join(SYS).join("src"));
-    let report = report(&table.headers, &items, &Evidence { table: &table, reach, sys });
+    let evidence = Evidence { table: &table, reach, sys };
+    let report = report(&table.headers, &items, &evidence);
     print!("{}", report.summary);
     if given("--all") {
         print!("\n{}", report.items);
@@ -47,14 +49,21 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
     if report.reasons > REASONS {
         return Err(Error::Bridge(format!("{} reasons to leave functions out, {REASONS} may be", report.reasons)));
     }
-    let path = root.join(PAGE);
-    let failed = |e: std::io::Error| Error::Bridge(format!("{PAGE}: {e}"));
-    if given("--markdown") {
-        std::fs::write(&path, report.page()).map_err(failed)?;
-    } else if given("--check") && std::fs::read_to_string(&path).map_err(failed)? != report.page() {
-        return Err(Error::Bridge(format!(
-            "{PAGE} is not what the sources give: run `cargo xtask coverage --markdown`"
-        )));
+    let mut by_hand = String::new();
+    for name in hostile::BY_HAND {
+        by_hand += &std::fs::read_to_string(root.join(name)).map_err(|e| Error::Bridge(format!("{name}: {e}")))?;
+    }
+    let table = hostile::table(&evidence.reach.api(), &by_hand).map_err(Error::Bridge)?;
+    for (name, text) in [(PAGE, report.page()), (hostile::FILE, table)] {
+        let path = root.join(name);
+        let failed = |e: std::io::Error| Error::Bridge(format!("{name}: {e}"));
+        if given("--markdown") {
+            std::fs::write(&path, text).map_err(failed)?;
+        } else if given("--check") && std::fs::read_to_string(&path).map_err(failed)? != text {
+            return Err(Error::Bridge(format!(
+                "{name} is not what the sources give: run `cargo xtask coverage --markdown`"
+            )));
+        }
     }
     Ok(())
 }

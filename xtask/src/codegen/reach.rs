@@ -7,7 +7,7 @@ mod expand;
 mod graph;
 mod source;
 
-pub(crate) use graph::Reach;
+pub(crate) use graph::{Api, Reach};
 
 #[cfg(test)]
 #[path = "reach_tests.rs"]

@@ -1,8 +1,11 @@
-//! `oxmlx info`: what MLX this is, on what machine.
+//! `oxmlx info`: what MLX this is, on what machine, what it can do there, and what does not fit.
 
 use std::io::Write;
 use std::process::ExitCode;
 
+use oxmlx::claim::Claim;
+use oxmlx::distributed::Backend;
+use oxmlx::probe::{Identity, capabilities};
 use oxmlx::{Device, build_info, memory, runtime};
 use serde_json::{Map, Value, json};
 
@@ -22,18 +25,20 @@ pub(crate) fn run(args: InfoArgs) -> Result<ExitCode, Failure> {
 }
 
 fn gather() -> Result<Value, Failure> {
-    // The first call that enters MLX also checks that the library is of the right release.
-    let current = Device::current()?;
-    let mut devices = Map::new();
-    for (name, device) in [("cpu", Device::Cpu), ("gpu", Device::Gpu)] {
-        let count = device.count()?;
-        let mut facts = Map::from_iter([("count".to_owned(), json!(count))]);
-        if count > 0 {
-            facts.extend(device.info()?.into_iter().map(|(key, value)| (key, Value::String(value))));
-        }
-        devices.insert(name.to_owned(), Value::Object(facts));
+    let identity = Identity::of_this_process();
+    let mut facts = library(&identity);
+    // A library of another release is told of, and not entered.
+    if identity.version_compiled == identity.version_loaded
+        && let (Value::Object(facts), Value::Object(more)) = (&mut facts, machine()?)
+    {
+        facts.extend(more);
     }
-    Ok(json!({
+    Ok(facts)
+}
+
+/// What can be told without entering MLX.
+fn library(identity: &Identity) -> Value {
+    json!({
         "oxmlx": env!("CARGO_PKG_VERSION"),
         "mlx": {
             "pinned": build_info::PINNED_VERSION,
@@ -53,6 +58,37 @@ fn gather() -> Result<Value, Failure> {
             "built": build_info::NAX_BUILT,
             "loaded": build_info::nax_loaded(),
         },
+        "host_class": identity.host_class(),
+        "complaints": identity.complaints(),
+    })
+}
+
+/// What MLX tells.
+fn machine() -> Result<Value, Failure> {
+    let current = Device::current()?;
+    let mut devices = Map::new();
+    for (name, device) in [("cpu", Device::Cpu), ("gpu", Device::Gpu)] {
+        let count = device.count()?;
+        let mut facts = Map::from_iter([("count".to_owned(), json!(count))]);
+        if count > 0 {
+            facts.extend(device.info()?.into_iter().map(|(key, value)| (key, Value::String(value))));
+            let tried =
+                capabilities(device)?.into_iter().map(|(c, outcome)| (c.name().to_owned(), json!(outcome.to_string())));
+            facts.insert("capabilities".to_owned(), Value::Object(tried.collect()));
+            facts.insert(
+                "claimed_by_process".to_owned(),
+                json!(Claim::holder(device).ok().flatten().map_or("none".to_owned(), |pid| pid.to_string())),
+            );
+        }
+        devices.insert(name.to_owned(), Value::Object(facts));
+    }
+    let backends = [("ring", Backend::Ring), ("mpi", Backend::Mpi), ("nccl", Backend::Nccl), ("jaccl", Backend::Jaccl)];
+    let mut distributed = Map::new();
+    for (name, backend) in backends {
+        distributed.insert(name.to_owned(), json!(backend.is_available()?));
+    }
+    Ok(json!({
+        "distributed_backends": distributed,
         "default_device": if current == Device::Gpu { "gpu" } else { "cpu" },
         "devices": devices,
         "memory": {
@@ -74,6 +110,13 @@ fn print(out: &mut impl Write, value: &Value, depth: usize) -> std::io::Result<(
                 print(out, value, depth + 1)?;
             }
             Value::String(text) => writeln!(out, "{label:28} {text}")?,
+            Value::Array(lines) if lines.is_empty() => writeln!(out, "{label:28} none")?,
+            Value::Array(lines) => {
+                writeln!(out, "{label}")?;
+                for line in lines {
+                    writeln!(out, "  {}", line.as_str().unwrap_or_default())?;
+                }
+            }
             Value::Null => writeln!(out, "{label:28} unknown")?,
             other => writeln!(out, "{label:28} {other}")?,
         }

@@ -15,6 +15,13 @@ fn facts_are_those_of_the_machine() {
     let gpus = facts["devices"]["gpu"]["count"].as_u64().unwrap();
     assert_eq!(facts["default_device"], if gpus > 0 { "gpu" } else { "cpu" });
     assert_eq!(facts["devices"]["cpu"]["count"], 1);
+    assert_eq!(facts["complaints"], serde_json::json!([]));
+    let tried = facts["devices"]["cpu"]["capabilities"].as_object().unwrap();
+    assert!(tried.len() >= 10 && tried.values().all(|outcome| outcome == "works"), "{tried:?}");
+    assert!(facts["distributed_backends"]["ring"].is_boolean());
+    if gpus == 0 {
+        assert_eq!(facts["host_class"], "cpu");
+    }
     let host = &facts["host"];
     assert_eq!(host["architecture"], std::env::consts::ARCH);
     assert_eq!(host["usable_cores"], std::thread::available_parallelism().unwrap().get());

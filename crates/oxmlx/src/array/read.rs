@@ -26,7 +26,8 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Dtype`] when `T` is not the array's (convert with [`astype`](Self::astype)); what evaluation reports.
+    /// [`ErrorKind::Dtype`] when `T` is not the array's (convert with [`astype`](Self::astype)); [`ErrorKind::OutOfMemory`] when there
+    /// is no room for the copy; what evaluation reports.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.check_dtype::<T>("to_vec")?;
         self.eval()?;
@@ -34,11 +35,11 @@ impl Array {
             return copy.to_vec();
         }
         if self.0.row_contiguous()? {
-            return Ok(self.try_as_slice::<T>()?.to_vec());
+            return copied(self.try_as_slice()?);
         }
         let packed = ops::contiguous(self, false)?;
         packed.eval()?;
-        Ok(packed.try_as_slice::<T>()?.to_vec())
+        copied(packed.try_as_slice()?)
     }
 
     /// The elements where they lie, without a copy. Never evaluates.
@@ -80,4 +81,13 @@ impl Array {
         let text = format!("the array is {dtype}, asked for as {}", T::DTYPE);
         Err(Error::new(ErrorKind::Dtype, op, text).with_dtype(dtype).with_dtype(T::DTYPE))
     }
+}
+
+/// A copy, or an error where Rust's own allocation would end the process.
+fn copied<T: Element>(values: &[T]) -> Result<Vec<T>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(values.len())
+        .map_err(|e| Error::new(ErrorKind::OutOfMemory, "to_vec", format!("{} elements: {e}", values.len())))?;
+    copy.extend_from_slice(values);
+    Ok(copy)
 }

@@ -118,11 +118,13 @@ pub(super) fn check([q, k, v]: [&Array; 3], buffers: &[KvBuffers], how: CachedAt
         Err(Error::new(ErrorKind::Shape, "cached_attention", text).with_shape(array.shape()))
     };
     let &[batch, tokens, width] = q.shape() else { return bad("a query", q) };
-    if kv_heads < 1 || heads % kv_heads != 0 || width != heads * head_dim || tokens < 1 {
+    // In 64 bits: the settings are a caller's.
+    let wide = |heads: i32| i64::from(heads) * i64::from(head_dim);
+    if kv_heads < 1 || heads % kv_heads != 0 || i64::from(width) != wide(heads) || tokens < 1 {
         return bad("a query", q);
     }
     for (what, array) in [("a key", k), ("a value", v)] {
-        if array.shape() != [batch, tokens, kv_heads * head_dim] {
+        if array.shape() != [batch, tokens, i32::try_from(wide(kv_heads)).unwrap_or(-1)] {
             return bad(what, array);
         }
     }

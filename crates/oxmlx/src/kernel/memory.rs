@@ -39,13 +39,13 @@ impl<'a> Input<'a> {
     /// The elements in row-major order: where they lie, or packed into a copy when they lie otherwise.
     ///
     /// # Errors
-    /// [`ErrorKind::Dtype`] when `T` is not the input's dtype.
+    /// [`ErrorKind::Dtype`] when `T` is not the input's dtype; [`ErrorKind::OutOfMemory`] when there is no room for the copy.
     pub fn as_slice<T: Element>(self) -> Result<Cow<'a, [T]>, BoxError> {
         let memory = self.as_strided::<T>()?;
         if self.row_contiguous() {
             Ok(Cow::Borrowed(memory))
         } else {
-            Ok(Cow::Owned(pack(memory, self.shape(), self.strides())))
+            Ok(Cow::Owned(pack(memory, self.shape(), self.strides())?))
         }
     }
 
@@ -156,9 +156,12 @@ fn misfit<T: Element>(error: bytemuck::checked::CheckedCastError) -> BoxError {
 }
 
 /// The elements of a strided layout in row-major order.
-fn pack<T: Copy>(memory: &[T], shape: &[i32], strides: &[i64]) -> Vec<T> {
+fn pack<T: Copy>(memory: &[T], shape: &[i32], strides: &[i64]) -> Result<Vec<T>, BoxError> {
     let count = shape.iter().map(|&n| usize::try_from(n).unwrap_or(0)).product();
-    let mut packed = Vec::with_capacity(count);
+    let mut packed = Vec::new();
+    packed.try_reserve_exact(count).map_err(|e| {
+        Error::new(ErrorKind::OutOfMemory, "kernel", format!("a copy of an input of shape {shape:?}: {e}"))
+    })?;
     let mut index = vec![0i32; shape.len()];
     let mut at = 0i64;
     for _ in 0..count {
@@ -173,5 +176,5 @@ fn pack<T: Copy>(memory: &[T], shape: &[i32], strides: &[i64]) -> Vec<T> {
             index[axis] = 0;
         }
     }
-    packed
+    Ok(packed)
 }

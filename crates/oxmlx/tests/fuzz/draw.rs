@@ -1,10 +1,12 @@
 //! Hostile arguments, drawn from a seed.
 
-use oxmlx::fft::FftNorm;
-use oxmlx::linalg::{MatrixNorm, Order};
-use oxmlx::ops::{ConvGeneral, PadMode, Side};
+use oxmlx::dtype::DtypeCategory;
+use oxmlx::fast::{Mask, Rope};
+use oxmlx::fft::{FftNorm, Stft};
+use oxmlx::linalg::{MatrixNorm, Order, Triangle};
+use oxmlx::ops::{Conv, ConvGeneral, Indexing, PadMode, Scan, Side, Tolerance};
 use oxmlx::quantize::{Affine, Format, Quantized};
-use oxmlx::{Array, Dtype, Result, ops};
+use oxmlx::{Array, Device, Dtype, Result, ops};
 
 /// A generator whose draws depend on its seed and on nothing else.
 pub(crate) struct Draw {
@@ -13,15 +15,22 @@ pub(crate) struct Draw {
     pub(crate) drew_huge: bool,
     /// Whether arguments are printed as they are drawn.
     pub(crate) tells: bool,
+    /// What a transform traces with: arrays to draw again and again.
+    traced: Vec<Array>,
 }
 
 impl Draw {
     /// The generator of call `index` of a run.
     pub(crate) fn new(seed: u64, index: u64) -> Self {
         let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ index.wrapping_mul(0xD1B5_4A32_D192_ED03);
-        let mut draw = Self { state, drew_huge: false, tells: false };
+        let mut draw = Self { state, drew_huge: false, tells: false, traced: Vec::new() };
         draw.next();
         draw
+    }
+
+    /// A generator whose arrays are mostly some that there are.
+    pub(crate) fn over(seed: u64, traced: &[Array]) -> Self {
+        Self { traced: traced.to_vec(), ..Self::new(seed, 0) }
     }
 
     /// splitmix64.
@@ -43,6 +52,12 @@ impl Draw {
 
     pub(crate) fn flag(&mut self) -> bool {
         self.below(2) == 0
+    }
+
+    pub(crate) fn tell(&self, value: &str) {
+        if self.tells {
+            println!("  {value}");
+        }
     }
 
     fn told<T: std::fmt::Debug>(&self, value: T) -> T {
@@ -139,12 +154,26 @@ impl Draw {
 
     /// An array of any dtype, shape, layout and values, lazy or not.
     pub(crate) fn array(&mut self) -> Array {
+        if let Some(traced) = self.traced() {
+            return traced;
+        }
         let shape = self.small_shape();
         self.array_of(&shape)
     }
 
+    fn traced(&mut self) -> Option<Array> {
+        if self.traced.is_empty() || self.below(4) == 0 {
+            return None;
+        }
+        let at = self.below(self.traced.len());
+        Some(self.traced[at].clone())
+    }
+
     /// The same for operations of one shape: its last two axes are alike.
     pub(crate) fn square(&mut self) -> Array {
+        if let Some(traced) = self.traced() {
+            return traced;
+        }
         let n = self.below(5) as i32;
         let mut shape = if self.flag() { vec![] } else { vec![self.below(3) as i32] };
         shape.extend([n, n]);
@@ -300,5 +329,100 @@ impl Draw {
             1 => Order::Named(self.one_of(&[MatrixNorm::Frobenius, MatrixNorm::Nuclear])),
             _ => Order::Number(self.float()),
         }
+    }
+}
+
+/// Settings.
+impl Draw {
+    /// Where a transform maps: mostly the first axis.
+    pub(crate) fn axis(&mut self) -> Option<i32> {
+        match self.below(6) {
+            0 => None,
+            1 => Some(self.int()),
+            2 => Some(1),
+            _ => Some(0),
+        }
+    }
+
+    /// Arrays to index with: of integers and of bools.
+    pub(crate) fn index_sources(&mut self) -> Vec<Array> {
+        let any = self.array();
+        let mask = ops::greater(&any, &ops::zeros_like(&any).unwrap_or_else(|e| fallback(&e)));
+        vec![self.indices(), self.indices(), mask.unwrap_or_else(|e| fallback(&e)), any]
+    }
+
+    pub(crate) fn device(&mut self) -> Device {
+        if self.below(8) == 0 { Device::Gpu } else { Device::Cpu }
+    }
+
+    pub(crate) fn name(&mut self) -> &'static str {
+        self.one_of(&["a", "b.weight", "", "x", "\u{0}", "é\n\"", "a/../b", "__metadata__"])
+    }
+
+    pub(crate) fn floats(&mut self) -> Vec<f32> {
+        (0..self.below(7)).map(|_| self.float32()).collect()
+    }
+
+    pub(crate) fn bytes(&mut self) -> Vec<u8> {
+        (0..self.below(65)).map(|_| self.below(256) as u8).collect()
+    }
+
+    pub(crate) fn category(&mut self) -> DtypeCategory {
+        self.one_of(&[DtypeCategory::Inexact, DtypeCategory::Integer, DtypeCategory::Number, DtypeCategory::Generic])
+    }
+
+    pub(crate) fn subscripts(&mut self) -> &'static str {
+        self.one_of(&[
+            "ij,jk->ik",
+            "i,i->",
+            "ii->i",
+            "...ij->...ji",
+            "ij->",
+            "a,b,c->abc",
+            "i->ij",
+            "",
+            "->",
+            "ij,jk",
+            "é->é",
+        ])
+    }
+
+    pub(crate) fn stft(&mut self) -> Stft<'static> {
+        let how = Stft::new(self.int()).hop(self.int()).center(self.flag()).norm(self.fft_norm());
+        let how = if self.flag() { how.window_length(self.int()) } else { how };
+        let how = if self.below(4) == 0 { how.onesided(self.flag()) } else { how };
+        how.pad_mode(self.pad_mode())
+    }
+
+    pub(crate) fn triangle(&mut self) -> Triangle {
+        self.one_of(&[Triangle::Lower, Triangle::Upper])
+    }
+
+    pub(crate) fn indexing(&mut self) -> Indexing {
+        self.one_of(&[Indexing::Ij, Indexing::Xy])
+    }
+
+    pub(crate) fn scan(&mut self) -> Scan {
+        let scan = if self.flag() { Scan::new() } else { Scan::new().reverse() };
+        let scan = if self.flag() { scan } else { scan.exclusive() };
+        if self.below(4) == 0 { scan.dtype(self.dtype()) } else { scan }
+    }
+
+    pub(crate) fn tolerance(&mut self) -> Tolerance {
+        Tolerance::new(self.float(), self.float())
+    }
+
+    pub(crate) fn conv<const N: usize>(&mut self) -> Conv<N> {
+        let conv = Conv::new().stride(self.near_one()).padding(self.near_one()).dilation(self.near_one());
+        let conv = if self.flag() { conv.groups(self.int()) } else { conv };
+        if self.below(4) == 0 { conv.output_padding(self.near_one()) } else { conv }
+    }
+
+    pub(crate) fn rope(&mut self) -> Rope<'static> {
+        Rope::new(self.int(), self.float32()).traditional(self.flag()).scale(self.float32())
+    }
+
+    pub(crate) fn mask<'a>(&mut self, array: &'a Array) -> Mask<'a> {
+        self.one_of(&[Mask::None, Mask::Causal, Mask::Array(array)])
     }
 }

@@ -1,5 +1,8 @@
 //! Damaged GGUF, SafeTensors and NPY files.
 
+use std::sync::Arc;
+
+use memmap2::MmapMut;
 use oxmlx::io::{self, GgufValue};
 use oxmlx::{Array, Dtype, Result, ops};
 
@@ -51,9 +54,21 @@ fn read(draw: &mut Draw, format: usize) -> Result<()> {
         }
     }
     let arrays: Vec<Array> = match format {
+        0 if draw.flag() => mapped(&bytes)?,
         0 => io::load_safetensors_bytes(bytes)?.arrays.into_iter().map(|(_, a)| a).collect(),
         1 => io::load_gguf_bytes(&bytes)?.arrays.into_iter().map(|(_, a)| a).collect(),
         _ => vec![io::load_npy_bytes(bytes)?],
     };
     oxmlx::eval(&arrays)
+}
+
+/// The same file, mapped; and its bytes as an array.
+fn mapped(bytes: &[u8]) -> Result<Vec<Array>> {
+    let failed = |e: std::io::Error| oxmlx::Error::new(oxmlx::ErrorKind::Io, "fuzz", e.to_string());
+    let mut map = MmapMut::map_anon(bytes.len().max(1)).map_err(failed)?;
+    map[..bytes.len()].copy_from_slice(bytes);
+    let map = Arc::new(map.make_read_only().map_err(failed)?);
+    let mut arrays = vec![Array::from_mmap(Arc::clone(&map), 0, [bytes.len() as i32], Dtype::Uint8)?.0];
+    arrays.extend(io::map_safetensors(map)?.arrays.into_iter().map(|(_, a, _)| a));
+    Ok(arrays)
 }

@@ -14,6 +14,19 @@ pub(crate) struct Reach {
     callers: Vec<Vec<usize>>,
 }
 
+/// What a caller of a public function must know.
+pub(crate) struct Api<'a> {
+    pub(crate) method_of: Option<&'a str>,
+    pub(crate) of_trait: bool,
+    pub(crate) is_unsafe: bool,
+    /// The bounds of each type parameter.
+    pub(crate) generics: &'a [String],
+    /// Names and types of the parameters, `self` included, without lifetimes.
+    pub(crate) inputs: &'a [(String, String)],
+    /// The type returned, without lifetimes.
+    pub(crate) output: &'a str,
+}
+
 impl Reach {
     /// Parses the crate whose root file this is.
     ///
@@ -56,6 +69,23 @@ impl Reach {
         let shown = |i: usize| self.public[i] && self.shown(i) == item;
         (0..self.source.functions.len()).any(shown)
             || self.source.modules.values().any(|m| m.exports.iter().any(|path| path.last().is_some_and(|n| n == item)))
+    }
+
+    /// All functions that programs can name, by the name under which they do.
+    pub(crate) fn api(&self) -> BTreeMap<String, Api<'_>> {
+        let functions = (0..self.source.functions.len()).filter(|&i| self.public[i]).map(|i| {
+            let f = &self.source.functions[i];
+            let api = Api {
+                method_of: f.owner.as_deref(),
+                of_trait: f.of_trait,
+                is_unsafe: f.is_unsafe,
+                generics: &f.generics,
+                inputs: &f.inputs,
+                output: &f.output,
+            };
+            (self.shown(i), api)
+        });
+        functions.collect()
     }
 
     /// The nearest public function from which one of these is called; of several the first by name.

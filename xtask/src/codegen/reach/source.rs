@@ -20,11 +20,18 @@ pub(super) struct Function {
     pub(super) name: String,
     /// Said to be `pub`, or a method of a trait.
     pub(super) public: bool,
+    pub(super) of_trait: bool,
     pub(super) is_unsafe: bool,
     /// Paths that the body names, resolved through `use`.
     pub(super) paths: Vec<Vec<String>>,
     /// Methods that the body calls.
     pub(super) methods: Vec<String>,
+    /// Names and types of the parameters, `self` included, without lifetimes and spaces.
+    pub(super) inputs: Vec<(String, String)>,
+    /// The bounds of each type parameter.
+    pub(super) generics: Vec<String>,
+    /// The type returned, in the same way.
+    pub(super) output: String,
 }
 
 /// A module: what it lets out.
@@ -121,7 +128,7 @@ impl Crate {
 
     fn item(&mut self, item: Item, scope: &Scope) {
         let macros = self.macros.clone();
-        let function = |owner, signature: &syn::Signature, public, block: &syn::Block| {
+        let function = |owner, signature: &syn::Signature, public, of_trait, block: &syn::Block| {
             let (mut paths, mut methods) = (Vec::new(), Vec::new());
             scope.calls(block.to_token_stream(), &macros, &mut paths, &mut methods);
             let (module, name) = (scope.module.clone(), signature.ident.to_string());
@@ -130,14 +137,21 @@ impl Crate {
                 owner,
                 name,
                 public,
+                of_trait,
                 is_unsafe: matches!(signature.safety, syn::Safety::Unsafe(_)),
                 paths,
                 methods,
+                inputs: signature.inputs.iter().map(input).collect(),
+                generics: signature.generics.type_params().map(|given| written(&given.bounds)).collect(),
+                output: match &signature.output {
+                    syn::ReturnType::Default => "()".to_owned(),
+                    syn::ReturnType::Type(_, ty) => written(ty),
+                },
             }
         };
         match item {
             Item::Fn(f) if !tests(&f.attrs) => {
-                self.functions.push(function(None, &f.sig, public(&f.vis), &f.block));
+                self.functions.push(function(None, &f.sig, public(&f.vis), false, &f.block));
             }
             Item::Impl(block) if !tests(&block.attrs) => {
                 let Some(owner) = owner(&block.self_ty) else { return };
@@ -145,7 +159,7 @@ impl Crate {
                 for item in block.items {
                     if let ImplItem::Fn(f) = item {
                         let public = of_trait || public(&f.vis);
-                        self.functions.push(function(Some(owner.clone()), &f.sig, public, &f.block));
+                        self.functions.push(function(Some(owner.clone()), &f.sig, public, of_trait, &f.block));
                     }
                 }
             }
@@ -291,6 +305,49 @@ fn tests(attrs: &[syn::Attribute]) -> bool {
             || attr.path().is_ident("cfg") && attr.meta.to_token_stream().to_string().contains("test")
     };
     attrs.iter().any(is_test)
+}
+
+/// A parameter's name and type; the name is `self` for a receiver.
+fn input(argument: &syn::FnArg) -> (String, String) {
+    match argument {
+        syn::FnArg::Receiver(receiver) => ("self".to_owned(), written(receiver)),
+        syn::FnArg::Typed(typed) => (written(&typed.pat), written(&typed.ty)),
+    }
+}
+
+/// Tokens without lifetimes and without spaces but those between two words.
+fn written(item: &impl ToTokens) -> String {
+    fn write(tokens: TokenStream, out: &mut String) {
+        let mut trees = tokens.into_iter().peekable();
+        while let Some(tree) = trees.next() {
+            match tree {
+                // A lifetime is a quote and a word.
+                TokenTree::Punct(p) if p.as_char() == '\'' => drop(trees.next()),
+                TokenTree::Group(group) => {
+                    let (open, close) = match group.delimiter() {
+                        proc_macro2::Delimiter::Parenthesis => ("(", ")"),
+                        proc_macro2::Delimiter::Bracket => ("[", "]"),
+                        proc_macro2::Delimiter::Brace => ("{", "}"),
+                        proc_macro2::Delimiter::None => ("", ""),
+                    };
+                    out.push_str(open);
+                    write(group.stream(), out);
+                    out.push_str(close);
+                }
+                other => {
+                    let text = other.to_string();
+                    let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+                    if word(out.chars().last()) && word(text.chars().next()) {
+                        out.push(' ');
+                    }
+                    out.push_str(&text);
+                }
+            }
+        }
+    }
+    let mut out = String::new();
+    write(item.to_token_stream(), &mut out);
+    out.replace("<>", "")
 }
 
 /// The name of the type that an `impl` is for.

@@ -47,7 +47,11 @@ impl Prepared {
 fn specs(layer: &OwnedLayer, hidden: i32) -> Option<[Spec; 7]> {
     let [q, k, v, o, gate, up, down] = layer.matrices().map(|m| m.matrix());
     let [heads, kv_heads, width] = layer.attention.sizes().map(|n| n as i32);
-    let (heads, kv_heads) = (heads * width, kv_heads * width);
+    // Numbers that fit nothing are an error of the layer-by-layer form.
+    if heads < 1 || kv_heads < 1 || width < 1 || heads % kv_heads != 0 {
+        return None;
+    }
+    let (heads, kv_heads) = (heads.checked_mul(width)?, kv_heads.checked_mul(width)?);
     let inner = gate.rows()?;
     let norms = [&layer.attention_norm.weight, &layer.mlp_norm.weight];
     let rows = [q, k, v, o, up, down].map(|m| m.rows());
