@@ -116,19 +116,20 @@ rust::Vec<Handle> precompiled_cuda_kernel(
         given.emplace_back(scalar.real);
     }
   }
-  return from_arrays(mx::fast::precompiled_cuda_kernel(
-      std::string(source.name),
-      std::string(reinterpret_cast<const char*>(compiled.data()), compiled.size()),
-      {inputs.begin(), inputs.end()},
-      shapes(launch),
-      dtypes(launch),
-      given,
-      triple(launch.grid),
-      triple(launch.threadgroup),
-      shared_memory,
-      init_value(launch),
-      source.row_contiguous,
-      current_stream()));
+  return from_arrays(
+      mx::fast::precompiled_cuda_kernel(
+          std::string(source.name),
+          std::string(reinterpret_cast<const char*>(compiled.data()), compiled.size()),
+          {inputs.begin(), inputs.end()},
+          shapes(launch),
+          dtypes(launch),
+          given,
+          triple(launch.grid),
+          triple(launch.threadgroup),
+          shared_memory,
+          init_value(launch),
+          source.row_contiguous,
+          current_stream()));
 }
 
 } // namespace oxmlx::gpu_kernel

@@ -23,8 +23,8 @@ using Handles = rust::Slice<const Handle>;
 class GpuKernel {
  public:
   explicit GpuKernel(mlx::core::fast::CustomKernelFunction&& function) : function_(std::move(function)) {}
-  rust::Vec<Handle> call(Handles inputs, const Launch& launch, rust::Slice<const TemplateArgument> arguments, bool verbose)
-      const;
+  rust::Vec<Handle>
+  call(Handles inputs, const Launch& launch, rust::Slice<const TemplateArgument> arguments, bool verbose) const;
 
  private:
   mlx::core::fast::CustomKernelFunction function_;

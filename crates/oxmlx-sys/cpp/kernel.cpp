@@ -71,15 +71,17 @@ class RustKernel : public mx::Primitive {
     auto surveyed = evaluation::ticket_of(outputs.at(0));
     auto ticket = surveyed ? *surveyed : evaluation::Ticket::alone();
     bool alone = !surveyed;
-    encoder.dispatch([node = node_, ins = std::move(ins), outs = std::move(outs), reused = std::move(reused), ticket, alone]() {
-      (*node)->run({ins.data(), ins.size()}, {outs.data(), outs.size()}, {reused.data(), reused.size()}, ticket.fault());
-      auto guilt = alone ? ticket.fault().guilt() : nullptr;
-      ticket.done();
-      if (guilt) {
-        // An evaluation that MLX began for itself: it keeps the error on the stream and hands it to who waits.
-        throw std::runtime_error(std::string((*guilt)->text()));
-      }
-    });
+    encoder.dispatch(
+        [node = node_, ins = std::move(ins), outs = std::move(outs), reused = std::move(reused), ticket, alone]() {
+          (*node)->run(
+              {ins.data(), ins.size()}, {outs.data(), outs.size()}, {reused.data(), reused.size()}, ticket.fault());
+          auto guilt = alone ? ticket.fault().guilt() : nullptr;
+          ticket.done();
+          if (guilt) {
+            // An evaluation that MLX began for itself: it keeps the error on the stream and hands it to who waits.
+            throw std::runtime_error(std::string((*guilt)->text()));
+          }
+        });
   }
 
   void eval_gpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
@@ -133,7 +135,8 @@ class RustKernel : public mx::Primitive {
   std::function<std::vector<mx::array>(const std::vector<mx::array>&)> fallback() const {
     if (!(*node_)->has_fallback()) {
       throw Refused(
-          "kernel " + name_ + " can't be differentiated or vectorised: it has neither a rule nor a fallback of MLX operations");
+          "kernel " + name_ +
+          " can't be differentiated or vectorised: it has neither a rule nor a fallback of MLX operations");
     }
     return [node = node_](const std::vector<mx::array>& inputs) {
       return closure_call([&] { return to_vector((*node)->fallback({inputs.data(), inputs.size()})); });
@@ -184,10 +187,8 @@ class RustKernel : public mx::Primitive {
 
 } // namespace
 
-rust::Vec<mx::array> apply(
-    rust::Box<Node> node,
-    rust::Slice<const mx::array> inputs,
-    rust::Slice<const std::int32_t> flat_shapes) {
+rust::Vec<mx::array>
+apply(rust::Box<Node> node, rust::Slice<const mx::array> inputs, rust::Slice<const std::int32_t> flat_shapes) {
   auto shapes = unflatten(flat_shapes);
   std::vector<mx::Dtype> dtypes;
   for (auto code : node->output_dtypes()) {

@@ -31,15 +31,24 @@ struct Kind {
 
 // Their outputs are views of their input.
 const std::unordered_set<std::string_view> views = {
-    "AsStrided", "Broadcast", "BroadcastAxes", "CustomTransforms", "Depends", "ExpandDims", "Slice", "Split", "Squeeze", "StopGradient",
+    "AsStrided",
+    "Broadcast",
+    "BroadcastAxes",
+    "CustomTransforms",
+    "Depends",
+    "ExpandDims",
+    "Slice",
+    "Split",
+    "Squeeze",
+    "StopGradient",
     "Transpose",
 };
 
 // Tasks that can't throw: read in MLX's CPU backend. What is not listed is guarded.
 const std::unordered_set<std::string_view> never_throw = {
-    "Add",      "AsType",   "Concatenate", "Contiguous", "Copy",    "Divide",  "Equal",  "Exp",    "Flatten",    "Full",
-    "Greater",  "Less",     "Log",         "Matmul",     "Multiply", "Negative", "NotEqual", "Reshape", "Select",  "Sigmoid",
-    "Sqrt",     "Square",   "Subtract",    "Tanh",       "Unflatten", "View",
+    "Add",    "AsType",  "Concatenate", "Contiguous", "Copy",     "Divide",   "Equal",     "Exp",      "Flatten",
+    "Full",   "Greater", "Less",        "Log",        "Matmul",   "Multiply", "Negative",  "NotEqual", "Reshape",
+    "Select", "Sigmoid", "Sqrt",        "Square",     "Subtract", "Tanh",     "Unflatten", "View",
 };
 
 // What others wait for, whether it has elements or not.
@@ -47,7 +56,8 @@ const std::unordered_set<std::string_view> exchanges = {"AllGather", "AllReduce"
 
 // Whether a node gives no elements at all. MLX divides by their number in some kernels, and gives threads nothing to do in others.
 bool gives_nothing(const mx::array& a) {
-  return a.size() == 0 && std::all_of(a.siblings().begin(), a.siblings().end(), [](const auto& x) { return x.size() == 0; });
+  return a.size() == 0 &&
+         std::all_of(a.siblings().begin(), a.siblings().end(), [](const auto& x) { return x.size() == 0; });
 }
 
 // By type: a look at a primitive's name would build a string for some.
@@ -59,7 +69,12 @@ const Kind& kind_of(const mx::Primitive& primitive) {
     bool rust = is_rust_kernel(primitive);
     bool view = !rust && views.contains(name);
     bool computes = !rust && !view && !exchanges.contains(name);
-    it->second = {rust, !rust && !view && !never_throw.contains(name), !view, computes, name == "Scatter" || name == "ScatterAxis"};
+    it->second = {
+        rust,
+        !rust && !view && !never_throw.contains(name),
+        !view,
+        computes,
+        name == "Scatter" || name == "ScatterAxis"};
   }
   return it->second;
 }
@@ -84,7 +99,8 @@ void check_memory(const mx::array& a) {
     }
   }
   throw NoMemory(
-      "an array of " + std::to_string(bytes) + " bytes can't be computed: the machine has " + std::to_string(physical_memory()));
+      "an array of " + std::to_string(bytes) + " bytes can't be computed: the machine has " +
+      std::to_string(physical_memory()));
 }
 
 } // namespace

@@ -156,7 +156,8 @@ mx::array unreduced(mx::array x) {
   if (reduces(x) && x.size() > 0 && x.inputs()[0].size() == 0) {
     std::string name = x.primitive().name();
     if (name == "Min" || name == "Max") {
-      throw std::invalid_argument("[" + name + "] no elements to reduce in an array of shape " + rules::text(x.inputs()[0].shape()));
+      throw std::invalid_argument(
+          "[" + name + "] no elements to reduce in an array of shape " + rules::text(x.inputs()[0].shape()));
     }
     return name == "Sum" || name == "Or" ? mx::zeros(x.shape(), x.dtype()) : mx::ones(x.shape(), x.dtype());
   }
@@ -232,15 +233,15 @@ rust::Vec<Handle> custom_function(rust::Box<Closure> f, rust::Box<Rules> rules, 
   std::optional<std::function<std::pair<Arrays, std::vector<int>>(const Arrays&, const std::vector<int>&)>> vmap;
   if ((*shared)->has_vjp()) {
     vjp = [shared](const Arrays& primals, const Arrays& cotangents, const Arrays& outputs) {
-      auto all = closure_call([&] { return to_arrays((*shared)->vjp(slice(primals), slice(cotangents), slice(outputs))); });
+      auto all =
+          closure_call([&] { return to_arrays((*shared)->vjp(slice(primals), slice(cotangents), slice(outputs))); });
       return rules::fitting("vjp", all, rules::shapes_of(primals));
     };
   }
   if ((*shared)->has_jvp()) {
     jvp = [shared, shapes](const Arrays& primals, const Arrays& tangents, const std::vector<int>& argnums) {
-      auto all = closure_call([&] {
-        return to_arrays((*shared)->jvp(slice(primals), slice(tangents), {argnums.data(), argnums.size()}));
-      });
+      auto all = closure_call(
+          [&] { return to_arrays((*shared)->jvp(slice(primals), slice(tangents), {argnums.data(), argnums.size()})); });
       return rules::fitting("jvp", all, *shapes);
     };
   }
@@ -259,8 +260,11 @@ rust::Vec<Handle> custom_function(rust::Box<Closure> f, rust::Box<Rules> rules, 
 
 Compiled::Compiled(rust::Box<Closure> f, std::uint64_t id, bool shapeless)
     : id_(id),
-      function_(mx::detail::compile(
-          shapeless ? shapeless_function_of(std::move(f)) : function_of(std::move(f)), id, shapeless)) {}
+      function_(
+          mx::detail::compile(
+              shapeless ? shapeless_function_of(std::move(f)) : function_of(std::move(f)),
+              id,
+              shapeless)) {}
 
 Compiled::~Compiled() {
   try {
@@ -305,8 +309,7 @@ std::unique_ptr<Exporter> exporter(rust::Str file, rust::Box<NamedClosure> f, bo
         }
         return closure_call([&] { return to_arrays((*shared)->apply(slice(args), std::move(names), slice(values))); });
       };
-  return std::make_unique<Exporter>(
-      mx::exporter(std::string(file), function, shapeless, std::string(metadata)));
+  return std::make_unique<Exporter>(mx::exporter(std::string(file), function, shapeless, std::string(metadata)));
 }
 
 void Exporter::add(Handles args, rust::Slice<const rust::Str> names, Handles values) {

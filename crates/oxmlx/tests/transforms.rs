@@ -376,6 +376,25 @@ fn a_rule_that_gives_too_little_or_another_shape_is_an_error() {
     assert!(over(square().vmap(|x, _| Ok((x.to_vec(), vec![None]))), Some(0)).is_err());
 }
 
+/// MLX gives one gradient for the two inputs.
+#[test]
+fn the_gradient_of_a_padding_value_counts_the_places_it_fills() {
+    let padded = |x: &[Array]| ops::sum(&ops::pad(&x[0], &[(1, 2)], Some(&x[1]), ops::PadMode::Constant)?);
+    let x = [Array::vector(&[1.0f32, 2.0]).unwrap(), scalar(7.0)];
+    let slopes = transforms::grad(padded, &[0, 1])(&x).unwrap();
+    assert_eq!(slopes[0].to_vec::<f32>().unwrap(), [1.0, 1.0]);
+    assert_eq!(slopes[1].item::<f32>().unwrap(), 3.0);
+    let same = transforms::grad_of(|x| ops::sum(&ops::pad(x, &[(1, 2)], Some(x), ops::PadMode::Constant)?));
+    assert_eq!(same(&scalar(1.0).reshape(1).unwrap()).unwrap().to_vec::<f32>().unwrap(), [4.0]);
+    let mapped = transforms::vmap(
+        |x| Ok(vec![ops::pad(&x[0], &[(1, 0)], Some(&x[1]), ops::PadMode::Constant)?]),
+        &[None, Some(0)],
+        &[Some(0)],
+    );
+    let rows = mapped(&[x[0].clone(), x[0].clone()]).unwrap();
+    assert_eq!(rows[0].to_vec::<f32>().unwrap(), [1.0, 1.0, 2.0, 2.0, 1.0, 2.0]);
+}
+
 #[test]
 fn a_custom_function_of_no_outputs_is_an_error() {
     let none = CustomFunction::new(|_| Ok(vec![])).vjp(|x, _, _| Ok(x.to_vec()));

@@ -3,7 +3,7 @@
 use oxmlx_sys::generated::ops as raw;
 pub use oxmlx_sys::types::PadMode;
 
-use super::check;
+use super::{astype, check, full, where_};
 use crate::{Array, Error, ErrorKind, Result};
 
 /// The arrays one after another along `axis`. Dtypes: promoted to a common one. Lazy.
@@ -194,7 +194,7 @@ pub fn tile(a: &Array, reps: &[i32]) -> Result<Array> {
 
 /// The array with `widths[i].0` elements before and `widths[i].1` after dimension `i`.
 ///
-/// `value` is what stands there in the mode [`PadMode::Constant`], zero when `None`. Dtypes: any. Lazy.
+/// `value`, one element, is what stands there in the mode [`PadMode::Constant`], zero when `None`. Dtypes: any. Lazy.
 ///
 /// ```
 /// use oxmlx::{Array, ops};
@@ -265,7 +265,20 @@ pub fn pad_axes(a: &Array, axes: &[i32], widths: &[(i32, i32)], value: Option<&A
         }
     };
     let (low, high): (Vec<i32>, Vec<i32>) = widths.iter().copied().unzip();
-    Ok(raw::pad_axes(&a.0, &places, &low, &high, &value.0, mode)?.into())
+    if mode != PadMode::Constant {
+        return Ok(raw::pad_axes(&a.0, &places, &low, &high, &value.0, mode)?.into());
+    }
+    if value.size() != 1 {
+        return invalid(format!("the value of shape {:?} is not one element", value.shape()));
+    }
+    let around = |a: &Array, value: &Array| raw::pad_axes(&a.0, &places, &low, &high, &value.0, mode).map(Array::from);
+    if !oxmlx_sys::trace::is_tracing() {
+        return Ok(around(a, value)?);
+    }
+    // MLX's derivatives take the value for a constant, and read past a list when it is not.
+    let inside = around(&full(a.shape(), &Array::scalar(true)?)?, &Array::scalar(false)?)?;
+    let value = astype(&value.reshape(())?, a.dtype())?;
+    where_(&inside, &around(a, &Array::scalar(0i32)?)?, &value)
 }
 
 /// The elements moved by `shift` along `axis`; what leaves at one end enters at the other. Lazy.

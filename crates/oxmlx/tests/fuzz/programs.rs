@@ -470,6 +470,8 @@ fn kernel(d: &mut Draw) -> Result<Vec<Array>> {
         .fallback(|x| Ok(x.to_vec()))
         .build()?;
     let mut x = d.arrays();
+    // A body takes its time for what is long.
+    x.retain(|a| a.size() <= crate::COMPUTED);
     x.extend(d.maybe(Draw::array).map(|a| Constant::new(&a).map(|held| held.array().clone())).transpose()?);
     let call = || {
         let out = match how {
