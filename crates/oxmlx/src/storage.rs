@@ -24,12 +24,14 @@
 //! ```
 
 pub(crate) mod adopt;
+mod arena;
 pub mod dlpack;
 mod error;
 mod mlx_c;
 mod view;
 
 pub use self::adopt::{Adoption, CopyReason};
+pub use self::arena::Arena;
 pub use self::error::StorageExportError;
 pub use self::mlx_c::MlxArray;
 pub use self::view::{StorageBuffer, StorageDevice, StorageView};

@@ -1,6 +1,7 @@
 //! Layers from a checkpoint: tensors become arrays here.
 
 use oxmlx::quantize::{Affine, Quantized};
+use oxmlx::storage::Arena;
 use oxmlx::{Array, Dtype as MlxDtype, ops};
 
 use super::{Embedding, Experts, Linear, RmsNorm, Weight};
@@ -12,12 +13,14 @@ pub struct Loader<'a> {
     checkpoint: &'a Checkpoint,
     progress: &'a mut dyn FnMut(usize),
     read: usize,
+    /// Where weights lie: they are read from end to end at each token.
+    arena: Arena,
 }
 
 impl<'a> Loader<'a> {
     /// A loader that calls `progress` with the bytes of weights read so far, after each tensor.
     pub fn new(checkpoint: &'a Checkpoint, progress: &'a mut dyn FnMut(usize)) -> Self {
-        Self { checkpoint, progress, read: 0 }
+        Self { checkpoint, progress, read: 0, arena: Arena::new() }
     }
 
     /// `module.weight` `[rows, columns]` with `module.bias` `[rows]` where there is one.
@@ -104,7 +107,7 @@ impl<'a> Loader<'a> {
 
     fn array(&mut self, tensor: &Tensor) -> Result<Array> {
         let shape: Vec<i32> = tensor.shape().iter().map(|&n| n as i32).collect();
-        let array = Array::from_bytes(tensor.data(), &shape, mlx_dtype(tensor)?)?;
+        let array = self.arena.array(tensor.data(), &shape, mlx_dtype(tensor)?)?;
         self.read += tensor.data().len();
         (self.progress)(self.read);
         Ok(array)
