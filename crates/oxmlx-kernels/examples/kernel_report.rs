@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use half::{bf16, f16};
 use oxmlx_kernels::attention::{Attention, Mask, attention};
-use oxmlx_kernels::fused::{Heads, LayerCache, LayerWeights, Product, Weights, decoder_layer, products};
+use oxmlx_kernels::fused::{Heads, KvCache, Layer, Product, Weights, decoder, products};
 use oxmlx_kernels::gemm::{Factors, gemm};
 use oxmlx_kernels::ops::{Norm, Rope, argmax, rms_norm, rope, silu_mul};
 use oxmlx_kernels::quant::{AffineShape, QuantMatrix, qmm};
@@ -225,18 +225,18 @@ fn model() {
     let heads = Heads { heads: 9, kv_heads: 3, width: 64, scale: 0.125, rope, window: None };
     for (m, past) in [(1, 32), (1, 512), (1, 4096), (1, 16384), (4, 512), (512, 0)] {
         let capacity = past + m;
-        let mut caches = vec![[vec![0.01f32; 3 * capacity * 64], vec![0.01f32; 3 * capacity * 64]]; 30];
+        let mut caches = [vec![0.01f32; 30 * 3 * capacity * 64], vec![0.01f32; 30 * 3 * capacity * 64]];
         let mut x = vec![0.1f32; m * 576];
         let mut logits = vec![0.0f32; 49152];
         let mut step = |_: usize| {
             let level = Level::best();
-            for (w, [keys, values]) in layers.iter().zip(&mut caches) {
+            let layers = layers.iter().map(|w| {
                 let [q, k, v, o, gate, up, down] = [0, 1, 2, 3, 4, 5, 6].map(|i| w[i].weights());
-                let layer = LayerWeights { attention_norm: norm, q, k, v, o, mlp_norm: norm, gate, up, down };
-                let (keys, values) = (FloatsMut::F32(keys), FloatsMut::F32(values));
-                let cache = LayerCache { keys, values, capacity, len: past };
-                decoder_layer(level, &mut x, [1, m], &layer, &heads, cache).expect("sizes fit");
-            }
+                Layer { attention_norm: norm, q, k, v, o, mlp_norm: norm, gate, up, down, heads }
+            });
+            let layers: Vec<Layer<'_>> = layers.collect();
+            let [keys, values] = caches.each_mut().map(|x| FloatsMut::F32(x));
+            decoder(level, &mut x, [1, m], &layers, KvCache { keys, values, capacity, len: past }).expect("sizes fit");
             let last = &x[(m - 1) * 576..];
             let out = MatMut::new(FloatsMut::F32(&mut logits), 1, 49152).expect("sizes fit");
             let list = vec![Product { weights: head.weights(), add: None, out }];

@@ -96,3 +96,21 @@ pub(crate) trait Work {
     type Out;
     fn run<S: Simd>(self, s: S) -> Self::Out;
 }
+
+/// Asks for bytes ahead of their use.
+pub(crate) struct Ask<'a, T> {
+    pub(crate) from: &'a [T],
+    pub(crate) bytes: usize,
+}
+
+impl<T> Work for Ask<'_, T> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let end = self.bytes.min(size_of_val(self.from));
+        for at in (0..end).step_by(64) {
+            s.prefetch(self.from, at);
+        }
+    }
+}

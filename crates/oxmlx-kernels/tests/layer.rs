@@ -6,7 +6,7 @@ mod common;
 
 use common::{Buffer, DTYPES, Dtype, Random, assert_close};
 use oxmlx_kernels::attention::Mask;
-use oxmlx_kernels::fused::{Heads, LayerCache, LayerWeights, Weights, decoder_layer};
+use oxmlx_kernels::fused::{Heads, KvCache, Layer, Weights, decoder};
 use oxmlx_kernels::ops::{Norm, Rope};
 use oxmlx_kernels::quant::{AffineShape, QuantMatrix};
 use oxmlx_kernels::reference::{self, Sizes};
@@ -76,10 +76,10 @@ impl Model {
         Self { norms, matrices: matrices.into(), heads }
     }
 
-    fn layer(&self) -> LayerWeights<'_> {
+    fn layer<'a>(&'a self, heads: Heads<'a>) -> Layer<'a> {
         let norm = |i: usize| Norm { weight: Some(self.norms[i].view()), bias: None, eps: EPS };
         let m = |i: usize| self.matrices[i].weights();
-        LayerWeights {
+        Layer {
             attention_norm: norm(0),
             q: m(0),
             k: m(1),
@@ -89,6 +89,7 @@ impl Model {
             gate: m(4),
             up: m(5),
             down: m(6),
+            heads,
         }
     }
 
@@ -116,8 +117,9 @@ fn check(level: Level, random: &mut Random, model: &Model, case: &Case) {
         (random.buffer(dtype, batch * kh * capacity * WIDTH), random.buffer(dtype, batch * kh * capacity * WIDTH));
     let before = [keys.to_f64(), values.to_f64()];
     let mut x = old.clone();
-    let cache = LayerCache { keys: keys.view_mut(), values: values.view_mut(), capacity, len };
-    decoder_layer(level, &mut x, [batch, tokens], &model.layer(), &model.how(window, traditional), cache).unwrap();
+    let cache = KvCache { keys: keys.view_mut(), values: values.view_mut(), capacity, len };
+    let layer = model.layer(model.how(window, traditional));
+    decoder(level, &mut x, [batch, tokens], &[layer], cache).unwrap();
 
     let old: Vec<f64> = old.iter().map(|&x| f64::from(x)).collect();
     let eps = f64::from(EPS);
@@ -208,13 +210,13 @@ fn a_layer_refuses_what_does_not_fit_and_writes_nothing() {
     let old = x.clone();
     let mut run = |heads: Heads<'_>, capacity: usize, len: usize, size: usize| {
         let (mut keys, mut values) = (vec![0.0f32; size], vec![0.0f32; size]);
-        let cache = LayerCache {
+        let cache = KvCache {
             keys: oxmlx_kernels::FloatsMut::F32(&mut keys),
             values: oxmlx_kernels::FloatsMut::F32(&mut values),
             capacity,
             len,
         };
-        decoder_layer(Level::best(), &mut x, [1, 1], &model.layer(), &heads, cache).map_err(|e| e.what())
+        decoder(Level::best(), &mut x, [1, 1], &[model.layer(heads)], cache).map_err(|e| e.what())
     };
     let how = model.how(None, false);
     assert_eq!(run(how, 5, 5, 2 * 5 * WIDTH), Err("capacity"));
@@ -225,4 +227,36 @@ fn a_layer_refuses_what_does_not_fit_and_writes_nothing() {
     assert_eq!(run(Heads { window: Some(0), ..how }, 5, 0, 2 * 5 * WIDTH), Err("window"));
     assert_eq!(run(how, 5, 4, 2 * 5 * WIDTH), Ok(()));
     assert_ne!(x, old);
+}
+
+#[test]
+fn several_layers_in_one_call_give_what_one_after_the_other_gives() {
+    for (seed, (batch, tokens)) in (10..).zip([(1, 1), (1, 3), (3, 1), (2, 4), (1, 12)]) {
+        let mut random = Random(seed);
+        let models = [true, false, true].map(|quantized| Model::new(&mut random, [6, 2], quantized));
+        let (capacity, len, start) = (145, 130, random.floats(batch * tokens * HIDDEN));
+        let size = batch * 2 * capacity * WIDTH;
+        let (keys, values) = (random.floats(3 * size), random.floats(3 * size));
+        // Layers that turn and look back differently.
+        let layers: Vec<Layer<'_>> = models
+            .iter()
+            .zip([None, Some(7), Some(64)])
+            .enumerate()
+            .map(|(i, (model, window))| model.layer(model.how(window, i == 1)))
+            .collect();
+        let run = |x: &mut [f32], layers: &[Layer<'_>], keys: &mut [f32], values: &mut [f32]| {
+            let (keys, values) = (oxmlx_kernels::FloatsMut::F32(keys), oxmlx_kernels::FloatsMut::F32(values));
+            decoder(Level::best(), x, [batch, tokens], layers, KvCache { keys, values, capacity, len }).unwrap();
+        };
+        let (mut x, mut all) = (start.clone(), [keys.clone(), values.clone()]);
+        let [k, v] = &mut all;
+        run(&mut x, &layers, k, v);
+        let (mut y, mut each) = (start, [keys, values]);
+        for (i, layer) in layers.iter().enumerate() {
+            let [k, v] = each.each_mut().map(|x| &mut x[i * size..(i + 1) * size]);
+            run(&mut y, std::slice::from_ref(layer), k, v);
+        }
+        assert_eq!(x, y, "{batch} x {tokens}");
+        assert_eq!(all, each, "{batch} x {tokens}");
+    }
 }

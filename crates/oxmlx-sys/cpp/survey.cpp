@@ -119,8 +119,10 @@ std::optional<mx::array> array_of(const std::weak_ptr<void>& weak) {
   if (!shared) {
     return std::nullopt;
   }
-  // `shared` keeps the description while the copy is made; its own count is given back by its destructor.
-  return *reinterpret_cast<const mx::array*>(&shared);
+  // The other way round: these bytes are an array that owns nothing, since `shared` keeps the description while the copy is made.
+  alignas(mx::array) unsigned char bytes[sizeof(mx::array)];
+  std::memcpy(bytes, static_cast<const void*>(&shared), sizeof(shared));
+  return *std::launder(reinterpret_cast<const mx::array*>(bytes));
 }
 
 Survey::Survey(std::shared_ptr<Batch> batch) : batch_(std::move(batch)), slots_(64) {}

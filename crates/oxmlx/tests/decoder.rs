@@ -159,9 +159,10 @@ impl Model {
         Ok(Self { layers, decoder })
     }
 
-    fn empty(&self, capacity: i32) -> oxmlx::Result<Vec<KvBuffers>> {
-        let plane = || ops::zeros([1, KV_HEADS as i32, capacity, WIDTH as i32], Dtype::Float32);
-        self.layers.iter().map(|_| Ok(KvBuffers { keys: plane()?, values: plane()?, len: 0 })).collect()
+    fn empty(&self, capacity: i32) -> oxmlx::Result<KvBuffers> {
+        let stack =
+            || ops::zeros([self.layers.len() as i32, 1, KV_HEADS as i32, capacity, WIDTH as i32], Dtype::Float32);
+        Ok(KvBuffers { keys: stack()?, values: stack()?, len: 0 })
     }
 
     /// Feeds pieces of these lengths and compares every token's output.
@@ -214,14 +215,32 @@ fn a_decoder_gives_what_f64_gives_whatever_the_pieces() -> oxmlx::Result<()> {
 }
 
 #[test]
+fn layer_by_layer_gives_the_same_and_so_does_a_gradient() -> oxmlx::Result<()> {
+    let model = Model::new(false)?;
+    let x = Array::from_slice(&noise(2 * HIDDEN, 4), (1, 2, HIDDEN as i32))?;
+    let sum = |x: &[Array]| ops::sum(&model.decoder.forward(&x[0], model.empty(4)?)?.output);
+    let slope = oxmlx::transforms::grad(sum, &[0])(&[x])?[0].to_vec::<f32>()?;
+    let at = |i: usize, by: f32| -> oxmlx::Result<f32> {
+        let mut moved = noise(2 * HIDDEN, 4);
+        moved[i] += by;
+        sum(&[Array::from_slice(&moved, (1, 2, HIDDEN as i32))?])?.item::<f32>()
+    };
+    for i in [0, 70, 127] {
+        let expected = (at(i, 0.01)? - at(i, -0.01)?) / 0.02;
+        assert!((slope[i] - expected).abs() < 0.02 * (1.0 + expected.abs()), "entry {i}: {}, {expected}", slope[i]);
+    }
+    Ok(())
+}
+
+#[test]
 fn a_decoder_writes_its_cache_in_place() -> oxmlx::Result<()> {
     let model = Model::new(false)?;
     let x = Array::from_slice(&noise(HIDDEN, 3), (1, 1, HIDDEN as i32))?;
     let buffers = model.decoder.forward(&x, model.empty(8)?)?.buffers;
-    let address = |buffers: &[KvBuffers]| -> oxmlx::Result<Vec<*const f32>> {
-        buffers.iter().map(|b| Ok(b.keys.try_as_slice::<f32>()?.as_ptr())).collect()
+    let address = |buffers: &KvBuffers| -> oxmlx::Result<[*const f32; 2]> {
+        Ok([buffers.keys.try_as_slice::<f32>()?.as_ptr(), buffers.values.try_as_slice::<f32>()?.as_ptr()])
     };
-    buffers.iter().try_for_each(|b| b.keys.eval())?;
+    buffers.keys.eval()?;
     let before = address(&buffers)?;
     let decoded = model.decoder.forward(&x, buffers)?;
     decoded.output.eval()?;
@@ -236,11 +255,11 @@ fn a_cache_that_somebody_else_holds_keeps_its_values() -> oxmlx::Result<()> {
     let model = Model::new(false)?;
     let x = Array::from_slice(&noise(HIDDEN, 3), (1, 1, HIDDEN as i32))?;
     let empty = model.empty(8)?;
-    let held = empty[0].keys.clone();
+    let held = empty.keys.clone();
     let decoded = model.decoder.forward(&x, empty)?;
     decoded.output.eval()?;
     assert!(held.to_vec::<f32>()?.iter().all(|&k| k == 0.0));
-    assert!(decoded.buffers[0].keys.to_vec::<f32>()?.iter().any(|&k| k != 0.0));
+    assert!(decoded.buffers.keys.to_vec::<f32>()?.iter().any(|&k| k != 0.0));
     Ok(())
 }
 
@@ -248,10 +267,18 @@ fn a_cache_that_somebody_else_holds_keeps_its_values() -> oxmlx::Result<()> {
 fn a_decoder_refuses_caches_that_are_not_its_own() -> oxmlx::Result<()> {
     let model = Model::new(false)?;
     let x = Array::from_slice(&noise(HIDDEN, 3), (1, 1, HIDDEN as i32))?;
-    let mut few = model.empty(8)?;
-    few.pop();
-    let error = model.decoder.forward(&x, few).expect_err("one cache is missing");
-    assert_eq!(error.kind(), oxmlx::ErrorKind::Shape);
+    let KvBuffers { keys, values, .. } = model.empty(8)?;
+    let one = keys.get(..1)?;
+    let cases = [
+        ("a layer is missing", KvBuffers { keys: one, values: values.clone(), len: 0 }),
+        ("there is no room", KvBuffers { keys: keys.clone(), values: values.clone(), len: 8 }),
+        ("the end overflows", KvBuffers { keys: keys.clone(), values, len: usize::MAX }),
+        ("another number of dimensions", KvBuffers { keys: keys.get(0)?, values: keys, len: 0 }),
+    ];
+    for (why, buffers) in cases {
+        let error = model.decoder.forward(&x, buffers).expect_err(why);
+        assert_eq!(error.kind(), oxmlx::ErrorKind::Shape, "{why}: {error}");
+    }
     Ok(())
 }
 

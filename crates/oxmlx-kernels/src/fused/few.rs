@@ -78,7 +78,7 @@ impl<'a> Inputs<'a> {
         let (natural, rest) = buffer.split_at_mut(size);
         let (even_odd, weight) = rest.split_at_mut(size);
         let padded = x.rows.max(1).next_power_of_two();
-        let wish = weights.iter().filter_map(Weights::format).find(|&f| level.run(Wish(f)));
+        let wish = weights.iter().filter_map(Weights::format).find(|&f| wish(level, f));
         level.run(Fill { x, norm, weight, natural, even_odd, format: wish });
         let prepared = |data| Prepared { data, cols: x.cols, padded };
         Self { natural: prepared(&*natural), even_odd: wish.map(|_| prepared(&*even_odd)) }
@@ -86,13 +86,17 @@ impl<'a> Inputs<'a> {
 
     pub(super) fn of(&self, level: Level, weights: &Weights<'_>) -> Prepared<'a> {
         match (weights.format(), self.even_odd) {
-            (Some(format), Some(even_odd)) if level.run(Wish(format)) => even_odd,
+            (Some(format), Some(even_odd)) if wish(level, format) => even_odd,
             _ => self.natural,
         }
     }
 }
 
 /// Whether a format wants even weights first.
+pub(super) fn wish(level: Level, format: u8) -> bool {
+    level.run(Wish(format))
+}
+
 struct Wish(u8);
 
 impl Work for Wish {
@@ -186,14 +190,6 @@ impl Job<'_> {
     /// How many tasks it is cut into.
     pub(super) fn count(&self) -> usize {
         each_out!(&self.out, tiles => tiles.count())
-    }
-
-    /// The finished f32 result; nothing before it is finished, or if it is of another type.
-    pub(super) fn read(&self) -> Option<&[f32]> {
-        match &self.out {
-            Out::F32(tiles) => tiles.read(),
-            Out::F16(_) | Out::Bf16(_) => None,
-        }
     }
 
     pub(super) fn run(&self, level: Level, index: usize) {
@@ -307,9 +303,9 @@ pub(super) fn gate(
     }
 }
 
-struct Gate<'a> {
-    gate: &'a mut [f32],
-    up: &'a [f32],
+pub(super) struct Gate<'a> {
+    pub(super) gate: &'a mut [f32],
+    pub(super) up: &'a [f32],
 }
 
 impl Work for Gate<'_> {

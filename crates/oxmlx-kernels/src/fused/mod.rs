@@ -3,10 +3,10 @@
 //! For up to 8 rows the activations are prepared once, all matrices are cut into one list of tasks, and what follows a
 //! product (adding the residual, the gate) happens on its way out. More rows take the same steps one after the other.
 
+mod decoder;
+mod decoder_few;
+mod decoder_many;
 mod few;
-mod layer;
-mod layer_few;
-mod layer_many;
 mod many;
 mod weights;
 
@@ -16,7 +16,7 @@ use crate::matrix::{MatMut, MatRef};
 use crate::ops::Norm;
 use crate::quant::MAX_ROWS;
 
-pub use layer::{Heads, LayerCache, LayerWeights, decoder_layer};
+pub use decoder::{Heads, KvCache, Layer, decoder};
 pub use weights::Weights;
 
 /// One product of [`products`]: `out = x @ weights^T + add`.

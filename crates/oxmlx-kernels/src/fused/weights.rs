@@ -3,9 +3,12 @@
 use crate::dtype::each_float;
 use crate::error::{Check, ShapeError};
 use crate::gemm::{Side, dots};
-use crate::level::Level;
+use crate::level::{Ask, Level};
 use crate::matrix::MatRef;
 use crate::quant::{Prepared, QuantMatrix, product_rows};
+
+/// Bytes that are asked for ahead of a stage.
+const ASKED: usize = 4096;
 
 /// A weight matrix `[n, k]`, quantized or dense.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +55,17 @@ impl<'a> Weights<'a> {
         match &self.0 {
             Kind::Quant(w) => w.bytes() / w.shape()[0].max(1),
             Kind::Dense(w) => w.cols * 4,
+        }
+    }
+
+    /// Asks for the start of a row and what follows it, ahead of its use.
+    pub(super) fn ask(&self, level: Level, row: usize) {
+        match &self.0 {
+            Kind::Quant(w) if row < w.shape()[0] => w.ask(level, row),
+            Kind::Dense(w) if row < w.rows => {
+                each_float!(Floats, w.data, data => level.run(Ask { from: &data[row * w.row_stride..], bytes: ASKED }));
+            }
+            _ => {}
         }
     }
 

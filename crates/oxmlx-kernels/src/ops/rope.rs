@@ -12,7 +12,7 @@ use crate::scratch;
 use crate::simd::Simd;
 
 /// How positions turn into rotations.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rope<'a> {
     dims: usize,
     freqs: Freqs<'a>,
@@ -21,7 +21,7 @@ pub struct Rope<'a> {
     inverse: bool,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Freqs<'a> {
     Base(f32),
     Wavelengths(&'a [f32]),

@@ -14,6 +14,7 @@
 //! ```
 
 mod raw;
+mod stages;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -23,6 +24,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use raw::Slot;
+pub(crate) use stages::{Share, Stage};
 
 /// How long a worker spins for the next job before it parks.
 const SPIN: Duration = Duration::from_micros(150);

@@ -6,8 +6,9 @@
 use crate::dtype::{Float, Floats, each_float};
 use crate::level::{Level, Work};
 use crate::matrix::MatRef;
-use crate::quant::{QuantMatrix, STAGE, Staged, each_format};
-use crate::simd::{BLOCK, Simd};
+use crate::quant::{QuantMatrix, each_format};
+use crate::scratch;
+use crate::simd::{BLOCK, Simd, format};
 
 /// Most rows of activations that are multiplied at a time.
 pub(crate) const MAX_ROWS: usize = 8;
@@ -101,6 +102,11 @@ pub(crate) fn reorder<S: Simd>(s: S, format: u8, row: &mut [f32]) {
     }
 }
 
+/// Scales that are widened at a time, of several rows if they are short.
+const SCALES: usize = 1024;
+/// Scales of a row that are widened at a time: four rows go side by side.
+const PIECE: usize = SCALES / 4;
+
 /// `out[m * out_stride + r] = x[m] . w[first + r]` for every `m` below 8 that `out` has room for.
 pub(crate) fn product_rows(
     level: Level,
@@ -110,12 +116,45 @@ pub(crate) fn product_rows(
     out: &mut [f32],
     out_stride: usize,
 ) {
-    each_format!(w.format(), F => match x.padded {
-        1 => level.run(Product::<F, WORDS, 4, 1> { w, first, x, out, out_stride }),
-        2 => level.run(Product::<F, WORDS, 4, 2> { w, first, x, out, out_stride }),
-        4 => level.run(Product::<F, WORDS, 4, 4> { w, first, x, out, out_stride }),
-        _ => level.run(Product::<F, WORDS, 2, 8> { w, first, x, out, out_stride }),
+    scratch::with(2 * SCALES, |buffer| {
+        let (scales, biases) = buffer.split_at_mut(SCALES);
+        let (Some(scales), Some(biases)) = (scales.first_chunk_mut(), biases.first_chunk_mut()) else { return };
+        let staged = Scales { scales, biases };
+        each_format!(w.format(), F => match x.padded {
+            1 => level.run(Product::<F, WORDS, 4, 1> { w, first, x, out, out_stride, staged }),
+            2 => level.run(Product::<F, WORDS, 4, 2> { w, first, x, out, out_stride, staged }),
+            4 => level.run(Product::<F, WORDS, 4, 4> { w, first, x, out, out_stride, staged }),
+            _ => level.run(Product::<F, WORDS, 2, 8> { w, first, x, out, out_stride, staged }),
+        });
     });
+}
+
+/// Widened scales and biases.
+struct Scales<'a> {
+    scales: &'a mut [f32; SCALES],
+    biases: &'a mut [f32; SCALES],
+}
+
+impl Scales<'_> {
+    /// Widens `n` of a matrix's scales from `start` on, to place `to`.
+    #[inline(always)]
+    fn widen<S: Simd>(&mut self, s: S, w: &QuantMatrix<'_>, [start, n]: [usize; 2], to: usize) {
+        // A function of its own: inlined, its constants would crowd the caller's registers.
+        s.enter(w.widened(start, n, &mut self.scales[to..], &mut self.biases[to..]));
+    }
+
+    /// Scales and bias of block `b` of the row whose scales start at `row`.
+    #[inline(always)]
+    fn at<const FORMAT: u8>(&self, row: usize, b: usize, shift: u32) -> ([f32; 2], f32) {
+        // The remainders never bite; they tell the compiler that the index is in bounds.
+        if FORMAT == format::NV4 {
+            let group = row + 2 * b;
+            ([self.scales[group % SCALES], self.scales[(group + 1) % SCALES]], 0.0)
+        } else {
+            let group = (row + (b >> shift)) % SCALES;
+            ([self.scales[group]; 2], self.biases[group])
+        }
+    }
 }
 
 /// Products of `M` rows of `x` with rows of `w`, `R` at a time.
@@ -125,92 +164,100 @@ struct Product<'a, const FORMAT: u8, const WORDS: usize, const R: usize, const M
     x: Prepared<'a>,
     out: &'a mut [f32],
     out_stride: usize,
+    staged: Scales<'a>,
 }
 
 impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Work for Product<'_, FORMAT, WORDS, R, M> {
     type Out = ();
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
+    fn run<S: Simd>(mut self, s: S) {
         let rows = self.out_stride.min(self.w.shape()[0] - self.first);
-        let mut staged = [Staged::EMPTY; R];
-        let mut r = 0;
-        while r + R <= rows {
-            let sums = strip::<S, FORMAT, WORDS, R, M>(s, self.w, self.first + r, self.x, &mut staged);
-            for (m, sums) in sums.iter().enumerate() {
-                if let Some(to) = self.out.get_mut(m * self.out_stride + r..m * self.out_stride + r + R) {
-                    to.copy_from_slice(sums);
-                }
+        let per_row = self.w.groups();
+        // Rows whose scales fit, if whole rows do.
+        let batch = if per_row <= PIECE { SCALES / per_row.max(1) / 4 * 4 } else { 4 };
+        for start in (0..rows).step_by(batch) {
+            let count = batch.min(rows - start);
+            let whole = per_row <= PIECE;
+            if whole {
+                self.staged.widen(s, self.w, [(self.first + start) * per_row, count * per_row], 0);
             }
-            r += R;
-        }
-        while r < rows {
-            let sums = strip::<S, FORMAT, WORDS, 1, M>(s, self.w, self.first + r, self.x, head(&mut staged));
-            for (m, sums) in sums.iter().enumerate() {
-                if let Some(to) = self.out.get_mut(m * self.out_stride + r) {
-                    *to = sums[0];
-                }
+            let mut r = 0;
+            while r + R <= count {
+                self.strip::<S, R>(s, start + r, whole.then_some(r * per_row));
+                r += R;
             }
-            r += 1;
+            while r < count {
+                self.strip::<S, 1>(s, start + r, whole.then_some(r * per_row));
+                r += 1;
+            }
         }
     }
 }
 
-#[inline(always)]
-fn head<const R: usize>(staged: &mut [Staged; R]) -> &mut [Staged; 1] {
-    staged.first_chunk_mut().expect("R is at least 1")
-}
-
-/// The products of `R` neighbouring rows of `w` with `M` rows of `x`.
-#[inline(always)]
-fn strip<S: Simd, const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize>(
-    s: S,
-    w: &QuantMatrix<'_>,
-    first: usize,
-    x: Prepared<'_>,
-    staged: &mut [Staged; R],
-) -> [[f32; R]; M] {
-    let blocks = x.cols / BLOCK;
-    let shift = w.group_shift();
-    let mut words: [&[[u32; WORDS]]; R] = [&[]; R];
-    for (r, words) in words.iter_mut().enumerate() {
-        *words = &w.row_words(first + r).as_chunks::<WORDS>().0[..blocks];
-    }
-    let mut rows: [&[[f32; BLOCK]]; M] = [&[]; M];
-    for (m, row) in rows.iter_mut().enumerate() {
-        *row = &x.data[m * x.cols..(m + 1) * x.cols].as_chunks::<BLOCK>().0[..blocks];
-    }
-    let mut acc = [[s.zero(); M]; R];
-    let ahead = ahead(w);
-    let mut from = 0;
-    while from < blocks {
-        let count = STAGE.min(blocks - from);
-        for (r, staged) in staged.iter_mut().enumerate() {
-            w.stage(s, first + r, from, count, staged);
+impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Product<'_, FORMAT, WORDS, R, M> {
+    /// The products of `N` neighbouring rows of `w`, from the `at`th asked for on; `staged` says where their scales lie, if they are
+    /// widened already.
+    #[inline(always)]
+    fn strip<S: Simd, const N: usize>(&mut self, s: S, at: usize, staged: Option<usize>) {
+        let (w, x, first) = (self.w, self.x, self.first + at);
+        let (blocks, per_row) = (x.cols / BLOCK, w.groups());
+        let mut words: [&[[u32; WORDS]]; N] = [&[]; N];
+        for (r, words) in words.iter_mut().enumerate() {
+            *words = &w.row_words(first + r).as_chunks::<WORDS>().0[..blocks];
         }
+        let mut rows: [&[[f32; BLOCK]]; M] = [&[]; M];
+        for (m, row) in rows.iter_mut().enumerate() {
+            *row = &x.data[m * x.cols..(m + 1) * x.cols].as_chunks::<BLOCK>().0[..blocks];
+        }
+        let mut acc = [[s.zero(); M]; N];
+        match staged {
+            Some(start) => self.blocks::<S, N>(s, [0, blocks], (&words, &rows), [start, per_row], &mut acc),
+            None => {
+                // Whole groups of whole blocks.
+                let piece = (PIECE * w.group() / BLOCK).max(1);
+                for from in (0..blocks).step_by(piece) {
+                    let count = piece.min(blocks - from);
+                    let group = from * BLOCK / w.group();
+                    for r in 0..N {
+                        let n = PIECE.min(per_row - group);
+                        self.staged.widen(s, w, [(first + r) * per_row + group, n], r * PIECE);
+                    }
+                    self.blocks::<S, N>(s, [from, count], (&words, &rows), [0, PIECE], &mut acc);
+                }
+            }
+        }
+        for m in 0..M {
+            let Some(to) = self.out.get_mut(m * self.out_stride + at..m * self.out_stride + at + N) else { continue };
+            if N == 4 {
+                to.copy_from_slice(&s.sum4([acc[0][m], acc[1 % N][m], acc[2 % N][m], acc[3 % N][m]])[..N]);
+            } else {
+                to.iter_mut().zip(&acc).for_each(|(y, acc)| *y = s.sum(acc[m]));
+            }
+        }
+    }
+
+    /// Adds the products of some blocks; the scales of row `r` start at `start + r * pitch`.
+    #[inline(always)]
+    fn blocks<S: Simd, const N: usize>(
+        &self,
+        s: S,
+        [from, count]: [usize; 2],
+        (words, rows): (&[&[[u32; WORDS]]; N], &[&[[f32; BLOCK]]; M]),
+        [start, pitch]: [usize; 2],
+        acc: &mut [[S::V; M]; N],
+    ) {
+        let (shift, ahead) = (self.w.group_shift(), ahead(self.w));
         for b in 0..count {
             // Rows follow each other in memory, so this walks through the strips to come.
-            s.prefetch(words[0], (from + b) * R * size_of::<[u32; WORDS]>() + ahead);
-            for r in 0..R {
-                let (scale, bias) = staged[r].at::<FORMAT>(b, shift);
+            s.prefetch(words[0], (from + b) * N * size_of::<[u32; WORDS]>() + ahead);
+            for r in 0..N {
+                let (scale, bias) = self.staged.at::<FORMAT>(start + r * pitch, b, shift);
                 let block = s.dequant::<FORMAT, WORDS>(&words[r][from + b], scale, bias);
                 for m in 0..M {
                     acc[r][m] = s.dot(acc[r][m], block, &rows[m][from + b]);
                 }
             }
         }
-        from += count;
     }
-    let mut sums = [[0.0; R]; M];
-    for m in 0..M {
-        if R == 4 {
-            let four = s.sum4([acc[0][m], acc[1 % R][m], acc[2 % R][m], acc[3 % R][m]]);
-            sums[m].copy_from_slice(&four[..R]);
-        } else {
-            for r in 0..R {
-                sums[m][r] = s.sum(acc[r][m]);
-            }
-        }
-    }
-    sums
 }

@@ -5,9 +5,9 @@ mod matvec;
 mod plain;
 mod qmm;
 
-use crate::dtype::Floats;
+use crate::dtype::{Floats, each_float};
 use crate::error::{Check, ShapeError};
-use crate::level::Work;
+use crate::level::{Ask, Level, Work};
 use crate::simd::{BLOCK, Simd, e4m3, e8m0, format};
 
 pub use gather::{Gather, gather_qmm};
@@ -170,6 +170,20 @@ impl<'a> QuantMatrix<'a> {
         &self.words[row * n..(row + 1) * n]
     }
 
+    /// Asks for the start of a row and what follows it, ahead of its use.
+    pub(crate) fn ask(&self, level: Level, row: usize) {
+        let groups = row * (self.cols / self.group);
+        level.run(Ask { from: &self.words[row * (self.cols / BLOCK * self.bits())..], bytes: 4096 });
+        match self.scales {
+            Scales::Affine { scales, biases } => {
+                for x in [scales, biases] {
+                    each_float!(Floats, x, x => level.run(Ask { from: &x[groups..], bytes: 256 }));
+                }
+            }
+            Scales::E8m0(x) | Scales::E4m3(x) => level.run(Ask { from: &x[groups..], bytes: 256 }),
+        }
+    }
+
     /// How far a block's number is shifted to give that of its group.
     pub(crate) fn group_shift(&self) -> u32 {
         (self.group / BLOCK).max(1).trailing_zeros()
@@ -178,36 +192,59 @@ impl<'a> QuantMatrix<'a> {
     /// Widens the scales of blocks `from..from + count` of a row; `from` is a multiple of 4, `count` at most [`STAGE`].
     #[inline(always)]
     pub(crate) fn stage<S: Simd>(&self, s: S, row: usize, from: usize, count: usize, to: &mut Staged) {
-        let per_row = self.cols / self.group;
+        let per_row = self.groups();
         let first = from * BLOCK / self.group;
         let n = (count * BLOCK).div_ceil(self.group).min(per_row - first).min(2 * STAGE);
         // A function of its own: inlined, its constants would crowd the caller's registers.
-        s.enter(Stage { scales: self.scales, start: row * per_row + first, n, to });
+        s.enter(self.widened(row * per_row + first, n, &mut to.scale, &mut to.bias));
+    }
+
+    /// Groups of a row.
+    pub(crate) fn groups(&self) -> usize {
+        self.cols / self.group
+    }
+
+    /// Weights of a group.
+    pub(crate) fn group(&self) -> usize {
+        self.group
+    }
+
+    /// Work that widens `n` scales from `start` on, and their biases.
+    pub(crate) fn widened<'t>(
+        &self,
+        start: usize,
+        n: usize,
+        scales: &'t mut [f32],
+        biases: &'t mut [f32],
+    ) -> Widened<'a, 't> {
+        Widened { from: self.scales, start, n, scales, biases }
     }
 }
 
-struct Stage<'a> {
-    scales: Scales<'a>,
+/// Widens scales and biases.
+pub(crate) struct Widened<'a, 't> {
+    from: Scales<'a>,
     start: usize,
     n: usize,
-    to: &'a mut Staged,
+    scales: &'t mut [f32],
+    biases: &'t mut [f32],
 }
 
-impl Work for Stage<'_> {
+impl Work for Widened<'_, '_> {
     type Out = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Self { scales, start, n, to } = self;
-        match scales {
+        let Self { from, start, n, scales: to, biases: bias_to } = self;
+        match from {
             Scales::Affine { scales, biases } => {
                 // Whole vectors are quicker than the exact count; what follows belongs to the next row and is not used.
-                let n = n.next_multiple_of(16).min(2 * STAGE);
-                scales.widen(s, start, &mut to.scale[..n]);
-                biases.widen(s, start, &mut to.bias[..n]);
+                let n = n.next_multiple_of(16).min(to.len());
+                scales.widen(s, start, &mut to[..n]);
+                biases.widen(s, start, &mut bias_to[..n]);
             }
-            Scales::E8m0(x) => to.scale.iter_mut().zip(&x[start..start + n]).for_each(|(y, &x)| *y = e8m0(x)),
-            Scales::E4m3(x) => to.scale.iter_mut().zip(&x[start..start + n]).for_each(|(y, &x)| *y = e4m3(x)),
+            Scales::E8m0(x) => to.iter_mut().zip(&x[start..start + n]).for_each(|(y, &x)| *y = e8m0(x)),
+            Scales::E4m3(x) => to.iter_mut().zip(&x[start..start + n]).for_each(|(y, &x)| *y = e4m3(x)),
         }
     }
 }

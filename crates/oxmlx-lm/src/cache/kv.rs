@@ -1,5 +1,7 @@
 //! The plain cache: every key and value of a sequence, in one growing buffer a layer.
 
+use std::sync::Arc;
+
 use oxmlx::fused::{Attended, CachedAttention, KvBuffers, cached_attention};
 use oxmlx::{Array, Dtype, ops};
 
@@ -14,8 +16,46 @@ use crate::{Error, ErrorKind, Result};
 /// The buffers grow by 256 rows and are written in place: an update costs what it writes, not what the cache holds.
 #[derive(Clone, Debug, Default)]
 pub struct KvCache {
-    buffers: Option<(Array, Array)>,
+    held: Held,
     len: usize,
+}
+
+/// Where a cache's keys and values lie.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Held {
+    #[default]
+    Nothing,
+    /// In buffers of its own, `[batch, kv_heads, capacity, head_dim]`.
+    Own(Array, Array),
+    /// In a layer of a decoder's stack.
+    Layer(Arc<Stack>, usize),
+}
+
+/// The caches of all layers of a decoder, `[layers, batch, kv_heads, capacity, head_dim]`.
+#[derive(Clone, Debug)]
+pub(super) struct Stack {
+    pub(super) keys: Array,
+    pub(super) values: Array,
+}
+
+impl Held {
+    /// As buffers of its own; `None` for nothing. A layer of a stack is a view, which is copied once it is written to.
+    pub(super) fn own(&self) -> Result<Option<(Array, Array)>> {
+        Ok(match self {
+            Self::Nothing => None,
+            Self::Own(keys, values) => Some((keys.clone(), values.clone())),
+            Self::Layer(stack, i) => Some((stack.keys.get(*i as i32)?, stack.values.get(*i as i32)?)),
+        })
+    }
+
+    /// Shape and dtype of the buffers.
+    fn form(&self) -> Option<(&[i32], Dtype)> {
+        match self {
+            Self::Nothing => None,
+            Self::Own(keys, _) => Some((keys.shape(), keys.dtype())),
+            Self::Layer(stack, _) => Some((&stack.keys.shape()[1..], stack.keys.dtype())),
+        }
+    }
 }
 
 /// The rows that a full buffer grows by.
@@ -35,7 +75,7 @@ impl KvCache {
         let mut cache = Self::new();
         let (_, tokens) = cache.check(&keys, &values)?;
         cache.len = tokens;
-        cache.buffers = Some((keys, values));
+        cache.held = Held::Own(keys, values);
         Ok(cache)
     }
 
@@ -47,37 +87,33 @@ impl KvCache {
         dtype: Dtype,
         write: impl FnOnce(KvBuffers) -> Result<(T, KvBuffers)>,
     ) -> Result<T> {
-        let kept = self.buffers.take();
-        let written = room(kept.as_ref(), added, dtype, self.len)
+        let kept = self.take_held();
+        let written = kept
+            .own()
+            .and_then(|own| room(own, &added, dtype, self.len))
             .and_then(|(keys, values)| write(KvBuffers { keys, values, len: self.len }));
         match written {
             Ok((output, buffers)) => {
                 // The old handles go with `kept`: a buffer that nobody else holds is written in place.
                 self.len = buffers.len;
-                self.buffers = Some((buffers.keys, buffers.values));
+                self.held = Held::Own(buffers.keys, buffers.values);
                 Ok(output)
             }
             Err(error) => {
-                self.buffers = kept;
+                self.held = kept;
                 Err(error)
             }
         }
     }
 
-    /// Takes the buffers out, to be written in place.
-    pub(super) fn take_buffers(&mut self) -> Option<(Array, Array)> {
-        self.buffers.take()
+    /// Takes out what it holds, to be written in place.
+    pub(super) fn take_held(&mut self) -> Held {
+        std::mem::take(&mut self.held)
     }
 
-    /// Puts back what [`take_buffers`](Self::take_buffers) gave.
-    pub(super) fn restore_buffers(&mut self, kept: Option<(Array, Array)>) {
-        self.buffers = kept;
-    }
-
-    /// Holds the written buffers.
-    pub(super) fn put_buffers(&mut self, written: KvBuffers) {
-        self.len = written.len;
-        self.buffers = Some((written.keys, written.values));
+    /// Holds this, of which `len` rows are live.
+    pub(super) fn put_held(&mut self, held: Held, len: usize) {
+        (self.held, self.len) = (held, len);
     }
 
     /// The shape of new rows that fit, and how many there are.
@@ -85,14 +121,14 @@ impl KvCache {
         let fits = keys.shape() == values.shape() && keys.dtype() == values.dtype();
         if let (true, &[batch, heads, tokens, width]) = (fits, keys.shape())
             && tokens > 0
-            && self.buffers.as_ref().is_none_or(|(held, _)| {
-                let &[b, h, _, w] = held.shape() else { return false };
-                (b, h, w, held.dtype()) == (batch, heads, width, keys.dtype())
+            && self.held.form().is_none_or(|(held, dtype)| {
+                let &[b, h, _, w] = held else { return false };
+                (b, h, w, dtype) == (batch, heads, width, keys.dtype())
             })
         {
             return Ok(([batch, heads, tokens, width], tokens as usize));
         }
-        let holds = self.buffers.as_ref().map(|(keys, _)| (keys.shape().to_vec(), keys.dtype()));
+        let holds = self.held.form();
         let what = format!(
             "keys {:?} {:?} and values {:?} {:?} do not fit a cache that holds {holds:?}",
             keys.shape(),
@@ -108,8 +144,8 @@ impl KvCache {
     /// # Errors
     /// Only what every entry into MLX can report.
     pub fn live(&self) -> Result<Option<(Array, Array)>> {
-        match &self.buffers {
-            Some((keys, values)) if self.len > 0 => Ok(Some((rows(keys, self.len)?, rows(values, self.len)?))),
+        match self.held.own()? {
+            Some((keys, values)) if self.len > 0 => Ok(Some((rows(&keys, self.len)?, rows(&values, self.len)?))),
             _ => Ok(None),
         }
     }
@@ -145,7 +181,7 @@ impl Cache for KvCache {
     }
 
     fn arrays(&self) -> Vec<Array> {
-        self.buffers.clone().into_iter().flat_map(|(k, v)| [k, v]).collect()
+        self.held.own().ok().flatten().into_iter().flat_map(|(k, v)| [k, v]).collect()
     }
 
     fn can_trim(&self, n: usize) -> bool {
@@ -204,39 +240,32 @@ impl Cache for KvCache {
     }
 }
 
-/// The first `len` rows of a buffer.
+/// The first `len` rows of a buffer `[.., rows, width]`.
 fn rows(buffer: &Array, len: usize) -> Result<Array> {
-    let &[batch, heads, capacity, width] = buffer.shape() else {
-        return Err(Error::new(
-            ErrorKind::Cache,
-            format!("a buffer of shape {:?}, not four dimensions", buffer.shape()),
-        ));
-    };
-    match capacity as usize == len {
-        true => Ok(buffer.clone()),
-        false => Ok(ops::slice(buffer, &[0; 4], &[batch, heads, len as i32, width], &[1; 4])?),
+    let axis = buffer.ndim().saturating_sub(2);
+    if buffer.dim(-2).unwrap_or_default() as usize == len {
+        return Ok(buffer.clone());
     }
+    let mut stop = buffer.shape().to_vec();
+    if let Some(rows) = stop.get_mut(axis) {
+        *rows = len as i32;
+    }
+    Ok(ops::slice(buffer, &vec![0; stop.len()], &stop, &vec![1; stop.len()])?)
 }
 
-/// The buffers with room for new rows `[batch, kv_heads, added, head_dim]` behind `len`; new ones in whole steps where there is none.
-pub(super) fn room(
-    buffers: Option<&(Array, Array)>,
-    [batch, kv_heads, added, head_dim]: [i32; 4],
-    dtype: Dtype,
-    len: usize,
-) -> Result<(Array, Array)> {
-    let end = len + added.max(0) as usize;
-    let capacity = |buffer: &Array| buffer.dim(2).unwrap_or(0) as usize;
-    if let Some((keys, values)) = buffers
-        && capacity(keys) >= end
-    {
-        return Ok((keys.clone(), values.clone()));
-    }
-    let fresh = (end.div_ceil(STEP) * STEP - len) as i32;
-    let zeros = || ops::zeros([batch, kv_heads, fresh, head_dim], dtype);
+/// The buffers with room for new rows `[.., added, head_dim]` behind `len`; new ones in whole steps where there is none.
+pub(super) fn room(buffers: Option<(Array, Array)>, added: &[i32], dtype: Dtype, len: usize) -> Result<(Array, Array)> {
+    let axis = added.len().saturating_sub(2);
+    let end = len + added[axis].max(0) as usize;
+    let mut fresh = added.to_vec();
+    fresh[axis] = (end.div_ceil(STEP) * STEP - len) as i32;
+    let zeros = || ops::zeros(&fresh, dtype);
     match buffers {
+        Some((keys, values)) if keys.dim(-2).unwrap_or(0) as usize >= end => Ok((keys, values)),
         Some((keys, values)) if len > 0 => {
-            let grown = |buffer: &Array| -> Result<Array> { Ok(ops::concatenate(&[rows(buffer, len)?, zeros()?], 2)?) };
+            let grown = |buffer: Array| -> Result<Array> {
+                Ok(ops::concatenate(&[rows(&buffer, len)?, zeros()?], axis as i32)?)
+            };
             Ok((grown(keys)?, grown(values)?))
         }
         // Two arrays: each is written in place.

@@ -6,7 +6,7 @@ use oxmlx::{Array, ops};
 
 use super::attend::{self, AttentionPath, Reason};
 use super::contract::{Cache, CacheKind, Visible, cannot_trim};
-use super::kv::KvCache;
+use super::kv::{Held, KvCache, room};
 use crate::{Error, ErrorKind, Result};
 
 /// One layer's caches of the rows of a batch.
@@ -154,19 +154,21 @@ impl KvCache {
         attend::tokens(qkv, &how, rows.len())?;
         let added = [1, how.kv_heads, qkv[1].dim(1).unwrap_or(0), how.head_dim];
         let dtype = qkv[1].dtype();
-        let kept: Vec<_> = rows.iter_mut().map(|row| row.take_buffers()).collect();
+        let kept: Vec<_> = rows.iter_mut().map(|row| row.take_held()).collect();
         let buffers = kept.iter().zip(&*rows).map(|(kept, row)| {
-            let (keys, values) = super::kv::room(kept.as_ref(), added, dtype, row.len())?;
+            let (keys, values) = room(kept.own()?, &added, dtype, row.len())?;
             Ok(KvBuffers { keys, values, len: row.len() })
         });
         let attended = buffers.collect::<Result<Vec<_>>>().and_then(|buffers| Ok(attention_rows(qkv, buffers, how)?));
         match attended {
             Ok(attended) => {
-                rows.iter_mut().zip(attended.buffers).for_each(|(row, buffers)| row.put_buffers(buffers));
+                rows.iter_mut()
+                    .zip(attended.buffers)
+                    .for_each(|(row, KvBuffers { keys, values, len })| row.put_held(Held::Own(keys, values), len));
                 Ok(attended.output)
             }
             Err(error) => {
-                rows.iter_mut().zip(kept).for_each(|(row, kept)| row.restore_buffers(kept));
+                rows.iter_mut().zip(kept).for_each(|(row, kept)| row.put_held(kept, row.len()));
                 Err(error)
             }
         }

@@ -41,7 +41,8 @@ impl Block for Layer {
         let ropes: Vec<_> = layers.iter().map(|layer| layer.attention.rope()).collect();
         let parts = layers.iter().zip(&ropes).map(|(layer, rope)| layer.attention.fuse(&layer.mlp, rope));
         match parts.collect::<Option<Vec<_>>>() {
-            Some(parts) => Ok(Some(fused::Decoder::new(&parts)?)),
+            // Elsewhere the layers by themselves are faster than a stack that is taken apart.
+            Some(parts) => Ok(Some(fused::Decoder::new(&parts)?).filter(fused::Decoder::is_one_node)),
             None => Ok(None),
         }
     }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::{Attended, AttentionSettings, CachedAttention, KvBuffers, Matrix, Norm, OwnedMatrix};
 use super::{cached_attention, gated_mlp, matmul_add, norm_matmuls};
 use crate::fast::Rope;
-use crate::{Array, Dtype, Error, ErrorKind, Result, cpu};
+use crate::{Array, Dtype, Error, ErrorKind, Result, cpu, ops};
+
+const OP: &str = "decoder";
 
 /// What a layer consists of: grouped-query attention over a cache and a gated feed-forward part, each behind a norm and beside a
 /// residual.
@@ -32,8 +34,10 @@ pub struct DecoderLayer<'a> {
 /// The layers of a decoder with their weights.
 ///
 /// On the CPU all of them are one node of the graph, over our own kernels: no work goes into a graph between the layers, and the
-/// threads stay together from the first layer to the last. Elsewhere they are the other blocks of this module, layer by layer. The
-/// weights are evaluated when the decoder is made and are constants for transforms.
+/// threads stay together from the first layer to the last. The layers' caches are one pair of arrays, so that a step holds few. Where
+/// our kernels do not run ([`is_one_node`](Self::is_one_node)) it is the other blocks of this module, layer by layer, and the caches are
+/// taken apart and stacked again: prefer those blocks then. The weights are evaluated when the decoder is made and are constants for
+/// transforms.
 ///
 /// ```
 /// use oxmlx::Array;
@@ -44,11 +48,11 @@ pub struct DecoderLayer<'a> {
 /// let attention = CachedAttention { heads: 1, kv_heads: 1, head_dim: 2, scale: 1.0, rope: &rope, window: None };
 /// let layer = DecoderLayer { attention_norm: norm, qkv: [m; 3], attention, o: m, mlp_norm: norm, gate: m, up: m, down: m };
 /// let decoder = Decoder::new(&[layer])?;
-/// let empty = Array::zeros::<f32>((1, 1, 8, 2))?;
+/// let empty = Array::zeros::<f32>((1, 1, 1, 8, 2))?;
 /// let x = Array::from_slice(&[1.0f32, 2.0], (1, 1, 2))?;
-/// let decoded = decoder.forward(&x, vec![KvBuffers { keys: empty.clone(), values: empty, len: 0 }])?;
+/// let decoded = decoder.forward(&x, KvBuffers { keys: empty.clone(), values: empty, len: 0 })?;
 /// assert_eq!(decoded.output.to_vec::<f32>()?, [1.0, 2.0]);
-/// assert_eq!(decoded.buffers[0].len, 1);
+/// assert_eq!(decoded.buffers.len, 1);
 /// # Ok::<(), oxmlx::Error>(())
 /// ```
 #[derive(Clone)]
@@ -65,20 +69,39 @@ pub struct Decoder {
 pub struct Decoded {
     /// Like the input.
     pub output: Array,
-    /// The buffers of each layer with the new tokens, written in place where nobody else held them.
-    pub buffers: Vec<KvBuffers>,
+    /// The stacked buffers with the new tokens, written in place where nobody else held them.
+    pub buffers: KvBuffers,
 }
 
 impl Decoder {
     /// Takes the layers' weights, first layer first; evaluates them.
     ///
     /// # Errors
-    /// What evaluation reports.
+    /// [`ErrorKind::Shape`] when the layers have different heads of keys: their caches would not stack. What evaluation reports.
     pub fn new(layers: &[DecoderLayer<'_>]) -> Result<Self> {
         let layers: Arc<[OwnedLayer]> = layers.iter().map(OwnedLayer::new).collect();
+        let mut shapes = layers.iter().map(|layer| layer.attention.kv_shape());
+        if let Some(first) = shapes.next()
+            && let Some(other) = shapes.find(|shape| *shape != first)
+        {
+            let text = format!(
+                "layers with {first:?} and {other:?} heads of keys and widths of them can't share a stack of caches"
+            );
+            return Err(Error::new(ErrorKind::Shape, OP, text));
+        }
         let dtype = layers.iter().flat_map(OwnedLayer::dtypes).reduce(cpu::promoted);
         let prepared = cpu::Prepared::new(&layers)?.map(Arc::new);
         Ok(Self { layers, dtype, prepared })
+    }
+
+    /// Whether our kernels run all layers as one node.
+    pub fn is_one_node(&self) -> bool {
+        self.prepared.is_some()
+    }
+
+    /// How many layers there are.
+    pub fn layers(&self) -> usize {
+        self.layers.len()
     }
 
     /// The dtype of keys, values and output for an input of dtype `x`.
@@ -86,49 +109,77 @@ impl Decoder {
         self.dtype.map_or(x, |weights| cpu::promoted(x, weights))
     }
 
-    /// Key-value heads and width of a head of a layer; `None` beyond the last.
-    pub fn kv_shape(&self, layer: usize) -> Option<[i32; 2]> {
-        self.layers.get(layer).map(|layer| layer.attention.kv_shape())
+    /// Key-value heads and width of a head, the same in all layers; zeros without layers.
+    pub fn kv_shape(&self) -> [i32; 2] {
+        self.layers.first().map(|layer| layer.attention.kv_shape()).unwrap_or_default()
     }
 
-    /// Runs `x` `[batch, tokens, hidden]` through all layers; `buffers` hold each layer's cache, with room for the new tokens. Lazy.
+    /// Runs `x` `[batch, tokens, hidden]` through all layers; `buffers` `[layers, batch, kv_heads, capacity, head_dim]` are their caches, with
+    /// room for the new tokens. Lazy.
     ///
     /// # Errors
-    /// [`ErrorKind::Shape`] when the buffers are not as many as the layers, or a shape does not fit.
+    /// [`ErrorKind::Shape`] when the buffers have another shape or no room, or a shape does not fit.
     ///
     /// # Source
     /// Touvron et al., Llama 2, 2023, for the order of operations.
-    pub fn forward(&self, x: &Array, buffers: Vec<KvBuffers>) -> Result<Decoded> {
-        if buffers.len() != self.layers.len() {
-            let text = format!("{} caches for {} layers", buffers.len(), self.layers.len());
-            return Err(Error::new(ErrorKind::Shape, "decoder", text));
-        }
+    pub fn forward(&self, x: &Array, buffers: KvBuffers) -> Result<Decoded> {
+        self.check(x, &buffers)?;
         if let Some(prepared) = &self.prepared
             && let Some(decoded) = cpu::decoder(prepared, &self.layers, (x, self.dtype(x.dtype())), &buffers)
         {
             return decoded;
         }
-        layer_by_layer(&self.layers, x, buffers)
+        layer_by_layer(&self.layers, x, &buffers)
+    }
+
+    fn check(&self, x: &Array, buffers: &KvBuffers) -> Result<()> {
+        let wrong = |text: String| Err(Error::new(ErrorKind::Shape, OP, text));
+        let &[batch, tokens, _] = x.shape() else {
+            return wrong(format!("hidden states of shape {:?} are not [batch, tokens, hidden]", x.shape()));
+        };
+        let [heads, width] = self.kv_shape();
+        for array in [&buffers.keys, &buffers.values] {
+            let capacity = array.dim(3).unwrap_or_default();
+            if *array.shape() != [self.layers.len() as i32, batch, heads, capacity, width] {
+                let layers = self.layers.len();
+                return wrong(format!(
+                    "caches {:?} are not [{layers}, {batch}, {heads}, capacity, {width}]",
+                    array.shape()
+                ));
+            }
+            if buffers.len.checked_add(tokens.max(1) as usize).is_none_or(|end| end > capacity as usize) || tokens < 1 {
+                return wrong(format!("{tokens} tokens after {} do not fit caches of {capacity} rows", buffers.len));
+            }
+        }
+        Ok(())
     }
 }
 
 /// The decoder in the other blocks.
-pub(crate) fn layer_by_layer(layers: &[OwnedLayer], x: &Array, buffers: Vec<KvBuffers>) -> Result<Decoded> {
+pub(crate) fn layer_by_layer(layers: &[OwnedLayer], x: &Array, buffers: &KvBuffers) -> Result<Decoded> {
     let mut x = x.clone();
-    let mut written = Vec::with_capacity(layers.len());
-    for (layer, buffers) in layers.iter().zip(buffers) {
+    let (mut keys, mut values) = (Vec::with_capacity(layers.len()), Vec::with_capacity(layers.len()));
+    for (i, layer) in layers.iter().enumerate() {
+        let i = i as i32;
+        let buffers = KvBuffers { keys: buffers.keys.get(i)?, values: buffers.values.get(i)?, len: buffers.len };
         let made = norm_matmuls(&x, layer.attention_norm.norm(), &layer.qkv.each_ref().map(OwnedMatrix::matrix))?;
         let [q, k, v] = &made[..] else {
-            return Err(Error::new(ErrorKind::Backend, "decoder", "three products are not three arrays"));
+            return Err(Error::new(ErrorKind::Backend, OP, "three products are not three arrays"));
         };
         let rope = Rope::from_settings(layer.attention.rope, layer.freqs.as_ref());
         let Attended { output, buffers } = cached_attention([q, k, v], buffers, layer.attention.with(&rope))?;
         x = matmul_add(&output, layer.o.matrix(), &x)?;
         let [gate, up, down] = layer.mlp.each_ref().map(OwnedMatrix::matrix);
         x = gated_mlp(&x, layer.mlp_norm.norm(), gate, up, down)?;
-        written.push(buffers);
+        keys.push(buffers.keys);
+        values.push(buffers.values);
     }
-    Ok(Decoded { output: x, buffers: written })
+    if layers.is_empty() {
+        return Ok(Decoded { output: x, buffers: buffers.clone() });
+    }
+    let tokens = x.dim(1).unwrap_or_default() as usize;
+    let buffers = KvBuffers { keys: ops::stack(&keys, 0)?, values: ops::stack(&values, 0)?, len: buffers.len + tokens };
+    Ok(Decoded { output: x, buffers })
 }
 
 /// A norm that holds its weight.

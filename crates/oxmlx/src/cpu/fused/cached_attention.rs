@@ -125,12 +125,15 @@ fn turned(
     Ok(out)
 }
 
-/// Copies the live rows of a buffer that somebody else still holds.
+/// Copies the live rows of a buffer `[.., capacity, width]` that somebody else still holds.
 pub(super) fn keep_live_rows(to: &mut Output<'_>, from: Input<'_>, len: usize) -> std::result::Result<(), BoxError> {
-    let (capacity, width) = (to.shape()[2] as usize, to.shape()[3] as usize);
-    let planes = to.shape()[0] as usize * to.shape()[1] as usize;
+    let &[ref planes @ .., capacity, width] = to.shape() else {
+        return Err("a buffer has two dimensions at least".into());
+    };
+    let (capacity, width) = (capacity as usize, width as usize);
+    let planes: i32 = planes.iter().product();
     let from = Packed::new(from)?;
-    for plane in 0..planes {
+    for plane in 0..planes as usize {
         let start = plane * capacity * width;
         copy(from.floats(), start, floats_mut(to)?, start, len * width);
     }

@@ -1,9 +1,10 @@
 //! All layers of a decoder as one node.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use oxmlx_kernels::Level;
-use oxmlx_kernels::fused::{Heads, LayerCache, LayerWeights, Weights, decoder_layer};
+use oxmlx_kernels::fused::{self, Heads, KvCache, Weights};
 use oxmlx_kernels::ops::{self, Norm};
 
 use super::super::matrix::{Memory, Spec, push_inputs};
@@ -93,57 +94,41 @@ pub(crate) fn decoder(
     prepared: &Arc<Prepared>,
     layers: &Arc<[OwnedLayer]>,
     (x, dtype): (&Array, Dtype),
-    buffers: &[KvBuffers],
+    buffers: &KvBuffers,
 ) -> Option<Result<Decoded>> {
-    let &[batch, tokens, hidden] = x.shape() else { return None };
-    let fits = |(layer, buffers): (&OwnedLayer, &KvBuffers)| {
-        [&buffers.keys, &buffers.values].iter().all(|array| match *array.shape() {
-            [b, h, capacity, d] => {
-                (b, [h, d]) == (batch, layer.attention.kv_shape())
-                    && buffers.len.checked_add(tokens as usize).is_some_and(|end| end <= capacity as usize)
-                    && array.dtype() == dtype
-            }
-            _ => false,
-        })
-    };
-    let alike = readable(x.dtype()) && hidden == prepared.hidden && tokens > 0;
-    if !enabled() || !alike || !layers.iter().zip(buffers).all(fits) {
+    if !enabled() || !readable(x.dtype()) || x.dim(2) != Some(prepared.hidden) {
         return None;
     }
-    let lens: Vec<usize> = buffers.iter().map(|buffers| buffers.len).collect();
-    let builder = over_caches("oxmlx::decoder", dtype, 1, buffers.len());
-    let (fallback_layers, fallback_lens) = (Arc::clone(layers), lens.clone());
+    if buffers.keys.dtype() != dtype || buffers.values.dtype() != dtype {
+        return None;
+    }
+    let (tokens, len) = (x.dim(1)? as usize, buffers.len);
+    let fallback_layers = Arc::clone(layers);
     let (prepared, layers) = (Arc::clone(prepared), Arc::clone(layers));
-    let kernel = builder
-        .cpu(move |inputs, outputs| run(&prepared, &layers, &lens, inputs, outputs))
+    let kernel = over_caches("oxmlx::decoder", dtype, 1, 1)
+        .cpu(move |inputs, outputs| run(&prepared, &layers, len, inputs, outputs))
         .fallback(move |inputs| {
-            let [x, planes @ ..] = inputs else { return Err("an input is missing".into()) };
-            let buffers = planes.chunks_exact(2).zip(&fallback_lens).map(|(pair, &len)| {
-                let [keys, values] = pair else { return Err("a buffer is missing".into()) };
-                Ok(KvBuffers { keys: keys.clone(), values: values.clone(), len })
-            });
-            let buffers = buffers.collect::<Result<_, BoxError>>()?;
-            let decoded = layer_by_layer(&fallback_layers, x, buffers)?;
-            let planes = decoded.buffers.into_iter().flat_map(|b| [b.keys, b.values]);
-            Ok(std::iter::once(decoded.output).chain(planes).collect())
+            let [x, keys, values] = inputs else { return Err("three inputs".into()) };
+            let buffers = KvBuffers { keys: keys.clone(), values: values.clone(), len };
+            let Decoded { output, buffers } = layer_by_layer(&fallback_layers, x, &buffers)?;
+            Ok(vec![output, buffers.keys, buffers.values])
         })
         .build();
-    let planes = buffers.iter().flat_map(|b| [b.keys.clone(), b.values.clone()]);
-    let inputs: Vec<Array> = std::iter::once(x.clone()).chain(planes).collect();
+    let inputs = [x.clone(), buffers.keys.clone(), buffers.values.clone()];
     Some(kernel.and_then(|kernel| {
-        let (output, buffers) = written(&kernel, &inputs, buffers, tokens as usize)?;
-        Ok(Decoded { output, buffers })
+        let (output, mut made) = written(&kernel, &inputs, std::slice::from_ref(buffers), tokens)?;
+        Ok(Decoded { output, buffers: made.remove(0) })
     }))
 }
 
 fn run(
     prepared: &Prepared,
-    layers: &[OwnedLayer],
-    lens: &[usize],
+    owned: &[OwnedLayer],
+    len: usize,
     inputs: &[Input<'_>],
     outputs: &mut [Output<'_>],
 ) -> std::result::Result<(), BoxError> {
-    let (Some((x, old)), Some((out, planes))) = (inputs.split_first(), outputs.split_first_mut()) else {
+    let ([x, old @ ..], [out, planes @ ..]) = (inputs, outputs) else {
         return Err("the hidden states are missing".into());
     };
     let [batch, tokens] = [x.shape()[0] as usize, x.shape()[1] as usize];
@@ -157,50 +142,57 @@ fn run(
         &mut wide
     };
     ops::widen(Level::best(), packed.floats(), hidden)?;
-    let parts = prepared.layers.iter().zip(layers).zip(lens);
-    for (((layer, owned), &len), (planes, old)) in parts.zip(planes.chunks_exact_mut(2).zip(old.chunks_exact(2))) {
-        for (plane, old) in planes.iter_mut().zip(old) {
-            if !plane.holds_input() {
-                keep_live_rows(plane, *old, len)?;
-            }
+    for (plane, old) in planes.iter_mut().zip(old) {
+        if !plane.holds_input() {
+            keep_live_rows(plane, *old, len)?;
         }
-        layer.run(owned, hidden, [batch, tokens], planes, len)?;
     }
+    let [keys, values] = planes else { return Err("two buffers".into()) };
+    let capacity = keys.shape()[3] as usize;
+    let memory = prepared.layers.iter().map(Layer::memory).collect::<std::result::Result<Vec<_>, _>>()?;
+    let layers = memory.iter().zip(owned).map(|(memory, owned)| memory.layer(owned));
+    let layers = layers.collect::<std::result::Result<Vec<_>, _>>()?;
+    let cache = KvCache { keys: floats_mut(keys)?, values: floats_mut(values)?, capacity, len };
+    fused::decoder(Level::best(), hidden, [batch, tokens], &layers, cache)?;
     if !in_place {
         ops::round(Level::best(), &wide, floats_mut(out)?)?;
     }
     Ok(())
 }
 
+/// A layer's memory inside a body.
+struct LayerMemory<'a> {
+    norms: [Packed<'a>; 2],
+    matrices: Vec<Memory<'a>>,
+    freqs: Option<Cow<'a, [f32]>>,
+    eps: [f32; 2],
+}
+
 impl Layer {
-    fn run(
-        &self,
-        owned: &OwnedLayer,
-        x: &mut [f32],
-        sizes: [usize; 2],
-        planes: &mut [Output<'_>],
-        len: usize,
-    ) -> std::result::Result<(), BoxError> {
+    fn memory(&self) -> std::result::Result<LayerMemory<'_>, BoxError> {
         let inputs: Vec<Input<'_>> = self.constants.iter().map(Constant::input).collect();
-        let (norms, mut rest) = inputs.split_at_checked(2).ok_or("a norm is missing")?;
-        let norms = [Packed::new(norms[0])?, Packed::new(norms[1])?];
-        let mut memory = Vec::with_capacity(self.specs.len());
+        let [before, between, rest @ ..] = &inputs[..] else { return Err("a norm is missing".into()) };
+        let mut rest = rest;
+        let mut matrices = Vec::with_capacity(self.specs.len());
         for spec in self.specs {
             let (matrix, others) = Memory::take(spec, rest)?;
-            memory.push(matrix);
+            matrices.push(matrix);
             rest = others;
         }
-        let weights: Vec<Weights<'_>> = memory.iter().map(Memory::weights).collect::<Result<_, _>>()?;
-        let &[q, k, v, o, gate, up, down] = &weights[..] else { return Err("seven matrices".into()) };
-        let norm = |i: usize| Norm { weight: Some(norms[i].floats()), bias: None, eps: self.eps[i] };
         let freqs = if self.has_freqs { rest.first().map(|f| f.as_slice::<f32>()).transpose()? } else { None };
-        let layer = LayerWeights { attention_norm: norm(0), q, k, v, o, mlp_norm: norm(1), gate, up, down };
+        Ok(LayerMemory { norms: [Packed::new(*before)?, Packed::new(*between)?], matrices, freqs, eps: self.eps })
+    }
+}
+
+impl LayerMemory<'_> {
+    fn layer(&self, owned: &OwnedLayer) -> std::result::Result<fused::Layer<'_>, BoxError> {
+        let weights =
+            self.matrices.iter().map(Memory::weights).collect::<std::result::Result<Vec<Weights<'_>>, _>>()?;
+        let &[q, k, v, o, gate, up, down] = &weights[..] else { return Err("seven matrices".into()) };
+        let norm = |i: usize| Norm { weight: Some(self.norms[i].floats()), bias: None, eps: self.eps[i] };
         let ([heads, kv_heads, width], how) = (owned.attention.sizes(), owned.attention);
-        let rope = turns(how.rope, freqs.as_deref());
+        let rope = turns(how.rope, self.freqs.as_deref());
         let heads = Heads { heads, kv_heads, width, scale: how.scale, rope, window: how.window };
-        let [keys, values] = planes else { return Err("two buffers".into()) };
-        let capacity = keys.shape()[2] as usize;
-        let cache = LayerCache { keys: floats_mut(keys)?, values: floats_mut(values)?, capacity, len };
-        Ok(decoder_layer(Level::best(), x, sizes, &layer, &heads, cache)?)
+        Ok(fused::Layer { attention_norm: norm(0), q, k, v, o, mlp_norm: norm(1), gate, up, down, heads })
     }
 }

@@ -1,10 +1,10 @@
-//! A decoder layer for many rows: step after step.
+//! The layers for many rows: step after step.
 
 use crate::attention::{Attention, Mask, attention};
 use crate::dtype::{Float, Floats, FloatsMut};
 use crate::error::ShapeError;
-use crate::fused::layer::{Planes, Task};
-use crate::fused::{GatedMlp, Product, gated_mlp, products};
+use crate::fused::decoder::{Stack, Task};
+use crate::fused::{GatedMlp, Layer, Product, gated_mlp, products};
 use crate::level::Level;
 use crate::matrix::{MatMut, MatRef, View4};
 use crate::ops::Narrow;
@@ -15,11 +15,27 @@ use crate::scratch;
 
 pub(super) fn run<T: Float>(
     level: Level,
-    task: &Task<'_>,
+    task: Task,
+    layers: &[Layer<'_>],
     x: &mut [f32],
-    cache: Planes<'_, T>,
+    stack: Stack<'_, T>,
 ) -> Result<(), ShapeError> {
-    let Task { batch, tokens, hidden, layer, heads, .. } = *task;
+    let Stack { keys, values, capacity, len } = stack;
+    let size = keys.len() / layers.len();
+    for ((layer, keys), values) in layers.iter().zip(keys.chunks_exact_mut(size)).zip(values.chunks_exact_mut(size)) {
+        one(level, task, layer, x, Stack { keys, values, capacity, len })?;
+    }
+    Ok(())
+}
+
+fn one<T: Float>(
+    level: Level,
+    task: Task,
+    layer: &Layer<'_>,
+    x: &mut [f32],
+    cache: Stack<'_, T>,
+) -> Result<(), ShapeError> {
+    let (Task { batch, tokens, hidden }, heads) = (task, &layer.heads);
     let (h, kh, d, rows) = (heads.heads, heads.kv_heads, heads.width, batch * tokens);
     let sizes = [rows * h * d, rows * kh * d, rows * kh * d, rows * h * d, rows * kh * d, rows * hidden];
     scratch::with(sizes.iter().sum(), |mut rest| {
@@ -36,7 +52,7 @@ pub(super) fn run<T: Float>(
             let from = View4::strided(Floats::F32(from), [batch, n, tokens, d], strides)?;
             rope(level, from, heads.rope, &[cache.len as i32], FloatsMut::F32(to))?;
         }
-        let Planes { keys, values, capacity, len } = cache;
+        let Stack { keys, values, capacity, len } = cache;
         let plane = capacity * d;
         let sides = [
             Tiles::new(keys, [batch * kh, plane], plane, [1, plane]),
