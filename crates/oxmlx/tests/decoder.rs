@@ -309,7 +309,9 @@ fn head_counts_that_fit_nothing_are_an_error_of_shape() -> oxmlx::Result<()> {
             up: m,
             down: m,
         };
-        let error = Decoder::new(&[layer])?.forward(&x, vec![buffers()]).expect_err("no such heads");
+        let KvBuffers { keys, values, len } = buffers();
+        let stack = KvBuffers { keys: ops::expand_dims(&keys, 0)?, values: ops::expand_dims(&values, 0)?, len };
+        let error = Decoder::new(&[layer])?.forward(&x, stack).expect_err("no such heads");
         assert_eq!(error.kind(), oxmlx::ErrorKind::Shape);
     }
     Ok(())

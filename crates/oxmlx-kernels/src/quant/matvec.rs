@@ -129,6 +129,9 @@ pub(crate) fn product_rows(
     });
 }
 
+/// The blocks of a row of weights.
+type Words<'a, const WORDS: usize> = &'a [[u32; WORDS]];
+
 /// Widened scales and biases.
 struct Scales<'a> {
     scales: &'a mut [f32; SCALES],
@@ -202,7 +205,7 @@ impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Produ
     fn strip<S: Simd, const N: usize>(&mut self, s: S, at: usize, staged: Option<usize>) {
         let (w, x, first) = (self.w, self.x, self.first + at);
         let (blocks, per_row) = (x.cols / BLOCK, w.groups());
-        let mut words: [&[[u32; WORDS]]; N] = [&[]; N];
+        let mut words: [Words<'_, WORDS>; N] = [&[]; N];
         for (r, words) in words.iter_mut().enumerate() {
             *words = &w.row_words(first + r).as_chunks::<WORDS>().0[..blocks];
         }
@@ -212,7 +215,7 @@ impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Produ
         }
         let mut acc = [[s.zero(); M]; N];
         match staged {
-            Some(start) => self.blocks::<S, N>(s, [0, blocks], (&words, &rows), [start, per_row], &mut acc),
+            Some(start) => self.blocks::<S, N>(s, [0, blocks], (words, rows), [start, per_row], &mut acc),
             None => {
                 // Whole groups of whole blocks.
                 let piece = (PIECE * w.group() / BLOCK).max(1);
@@ -223,7 +226,7 @@ impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Produ
                         let n = PIECE.min(per_row - group);
                         self.staged.widen(s, w, [(first + r) * per_row + group, n], r * PIECE);
                     }
-                    self.blocks::<S, N>(s, [from, count], (&words, &rows), [0, PIECE], &mut acc);
+                    self.blocks::<S, N>(s, [from, count], (words, rows), [0, PIECE], &mut acc);
                 }
             }
         }
@@ -243,7 +246,7 @@ impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Produ
         &self,
         s: S,
         [from, count]: [usize; 2],
-        (words, rows): (&[&[[u32; WORDS]]; N], &[&[[f32; BLOCK]]; M]),
+        (words, rows): ([Words<'_, WORDS>; N], [&[[f32; BLOCK]]; M]),
         [start, pitch]: [usize; 2],
         acc: &mut [[S::V; M]; N],
     ) {

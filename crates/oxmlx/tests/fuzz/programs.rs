@@ -535,8 +535,10 @@ fn fused(d: &mut Draw) -> Result<Vec<Array>> {
             };
             let layers = vec![layer; d.below(3)];
             let decoder = Decoder::new(&layers)?;
-            let _ = (decoder.dtype(d.dtype()), decoder.kv_shape(d.below(3)));
-            decoder.forward(&x, vec![buffers; layers.len()]).map(|decoded| vec![decoded.output])
+            let _ = (decoder.dtype(d.dtype()), decoder.kv_shape(), decoder.is_one_node());
+            let stacked = |array: &Array| oxmlx::ops::stack(&vec![array.clone(); layers.len().max(1)], 0);
+            let stack = KvBuffers { keys: stacked(&buffers.keys)?, values: stacked(&buffers.values)?, len };
+            decoder.forward(&x, stack).map(|decoded| vec![decoded.output, decoded.buffers.keys])
         }
     }
 }
