@@ -60,6 +60,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
         // The sanitizer's flag is unstable; this lets a stable compiler take it. Build scripts and macros are built without, being the host's.
         command.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", "-Zsanitizer=address -Cforce-frame-pointers=yes");
         command.env("OXMLX_SANITIZE", "address,undefined");
+        // Of its own, so that neither build makes the other stale.
+        command.env("CARGO_TARGET_DIR", tree::target().join("sanitize"));
         // MLX keeps streams and caches for the whole process.
         command.env("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0");
         command.env("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1");

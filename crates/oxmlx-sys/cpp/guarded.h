@@ -1,10 +1,12 @@
 // A primitive of MLX's in a wrapper that tells how its tasks came out, for as long as it is dispatched. Without a fault to tell it to, one
-// that MLX must not run: outputs without elements are given, others are what `inner` makes of the first input.
+// that MLX must not run: outputs without elements are given, others are one value everywhere, or what `inner` makes of the first input.
 #pragma once
 
 #include "evaluation.h"
 
 #include "mlx/primitives.h"
+
+#include <optional>
 
 namespace oxmlx::evaluation {
 
@@ -12,6 +14,11 @@ class Guarded : public mlx::core::Primitive {
  public:
   Guarded(std::shared_ptr<mlx::core::Primitive> inner, std::shared_ptr<Batch> batch, Fault* fault)
       : Primitive(inner->stream()), inner_(std::move(inner)), batch_(std::move(batch)), fault_(fault) {}
+
+  // The only output is this evaluated scalar everywhere.
+  void fill_with(mlx::core::array value) {
+    fill_ = std::move(value);
+  }
 
   void eval_cpu(const std::vector<mlx::core::array>& inputs, std::vector<mlx::core::array>& outputs) override;
   void eval_gpu(const std::vector<mlx::core::array>& inputs, std::vector<mlx::core::array>& outputs) override;
@@ -51,6 +58,7 @@ class Guarded : public mlx::core::Primitive {
   std::shared_ptr<mlx::core::Primitive> inner_;
   std::shared_ptr<Batch> batch_;
   Fault* fault_;
+  std::optional<mlx::core::array> fill_;
 };
 
 } // namespace oxmlx::evaluation

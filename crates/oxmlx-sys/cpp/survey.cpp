@@ -27,6 +27,7 @@ struct Kind {
   bool allocates; // gives its output memory of its own
   bool computes; // its outputs are all that there is of it
   bool scatters; // writes its last input into a copy of its first
+  bool reduces;
 };
 
 // Their outputs are views of their input.
@@ -51,8 +52,16 @@ const std::unordered_set<std::string_view> never_throw = {
     "Select", "Sigmoid", "Sqrt",        "Square",     "Subtract", "Tanh",     "Unflatten", "View",
 };
 
+const std::unordered_set<std::string_view> reductions = {"And", "Max", "Min", "Or", "Prod", "Sum"};
+
 // What others wait for, whether it has elements or not.
 const std::unordered_set<std::string_view> exchanges = {"AllGather", "AllReduce", "Recv", "ReduceScatter", "Send"};
+
+// Reductions that give nothing for no elements: refused where they are built.
+bool is_extreme(const mx::array& a) {
+  std::string_view name = a.primitive().name();
+  return name == "Max" || name == "Min";
+}
 
 // Whether a node gives no elements at all. MLX divides by their number in some kernels, and gives threads nothing to do in others.
 bool gives_nothing(const mx::array& a) {
@@ -74,7 +83,8 @@ const Kind& kind_of(const mx::Primitive& primitive) {
         !rust && !view && !never_throw.contains(name),
         !view,
         computes,
-        name == "Scatter" || name == "ScatterAxis"};
+        name == "Scatter" || name == "ScatterAxis",
+        reductions.contains(name)};
   }
   return it->second;
 }
@@ -235,6 +245,10 @@ Survey::Verdict Survey::finish(const mx::array& a) {
     } else if (kind.scatters && a.inputs().back().size() == 0) {
       // MLX divides by the updates' number; gradients build such nodes too.
       wrap(a, mx::contiguous(a.inputs()[0], false, a.primitive().stream()).primitive_ptr(), nullptr);
+    } else if (kind.reduces && a.inputs()[0].size() == 0 && !is_extreme(a)) {
+      // MLX loops for ever over some views of no elements.
+      std::string_view name = a.primitive().name();
+      wrap(a, a.primitive_ptr(), nullptr)->fill_with(mx::array(name == "Prod" || name == "And" ? 1 : 0, a.dtype()));
     } else if (kind.rust || kind.guarded) {
       fault = &batch_->faults.emplace_back();
       if (kind.guarded) {
@@ -267,7 +281,7 @@ void Survey::settle(const mx::array& a, Verdict verdict) {
   }
 }
 
-void Survey::wrap(const mx::array& a, std::shared_ptr<mx::Primitive> inner, Fault* fault) {
+Guarded* Survey::wrap(const mx::array& a, std::shared_ptr<mx::Primitive> inner, Fault* fault) {
   auto original = a.primitive_ptr();
   auto guarded = std::make_shared<Guarded>(std::move(inner), batch_, fault);
   auto wrap_one = [&](const mx::array& each) {
@@ -278,6 +292,8 @@ void Survey::wrap(const mx::array& a, std::shared_ptr<mx::Primitive> inner, Faul
   for (const auto& sibling : a.siblings()) {
     wrap_one(sibling);
   }
+  // The arrays hold it.
+  return guarded.get();
 }
 
 Fault* Survey::fault_of(std::uintptr_t id) const {

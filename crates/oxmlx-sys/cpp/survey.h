@@ -26,6 +26,8 @@ std::optional<mlx::core::array> array_of(const std::weak_ptr<void>& weak);
 // Whether a primitive is a node whose body is Rust. Such a one tells its failure itself.
 bool is_rust_kernel(const mlx::core::Primitive& primitive);
 
+class Guarded;
+
 class Survey {
  public:
   explicit Survey(std::shared_ptr<Batch> batch);
@@ -56,7 +58,7 @@ class Survey {
   std::int32_t remember(const GuiltPtr& guilt);
   Verdict finish(const mlx::core::array& a);
   void settle(const mlx::core::array& a, Verdict verdict);
-  void wrap(const mlx::core::array& a, std::shared_ptr<mlx::core::Primitive> inner, Fault* fault);
+  Guarded* wrap(const mlx::core::array& a, std::shared_ptr<mlx::core::Primitive> inner, Fault* fault);
 
   std::shared_ptr<Batch> batch_;
   std::vector<Slot> slots_;

@@ -256,3 +256,32 @@ fn the_gradient_of_a_take_of_nothing_is_zero() {
     assert_eq!(slope[0].shape(), [2, 0]);
     slope[0].eval().unwrap();
 }
+
+/// MLX's count wrapped around, and the matrix lost its columns.
+#[test]
+fn a_triangle_whose_diagonals_pass_32_bits_is_an_error() {
+    assert_eq!(kind(ops::tri(1 << 30, i32::MAX, -3, Dtype::Int32)), ErrorKind::Shape);
+    let wide = ops::broadcast_to(&Array::scalar(1i32).unwrap(), (3, i32::MAX)).unwrap();
+    assert_eq!(kind(ops::tril(&wide, -2)), ErrorKind::Shape);
+    assert_eq!(kind(ops::triu(&wide, i32::MIN)), ErrorKind::Shape);
+}
+
+/// MLX loops for ever over some views without elements.
+#[test]
+fn what_normalises_rows_of_no_elements_ends() {
+    for axes in [[0, 1, 2, 3], [2, 0, 1, 3], [1, 2, 0, 3]] {
+        let none = ops::transpose(&Array::zeros::<f32>((3, 1, 2, 0)).unwrap(), &axes).unwrap();
+        let flipped = ops::flip(&none, 0).unwrap();
+        for x in [none, flipped] {
+            assert_eq!(oxmlx::fast::layer_norm(&x, None, None, 1e-5).unwrap().to_vec::<f32>().unwrap(), [0.0; 0]);
+            let totals =
+                transforms::vmap(|x| Ok(vec![ops::sum(&x[0])?, ops::prod(&x[0])?]), &[Some(0)], &[Some(0); 2])(
+                    std::slice::from_ref(&x),
+                )
+                .unwrap();
+            let rows = x.dim(0).unwrap() as usize;
+            assert_eq!(totals[0].to_vec::<f32>().unwrap(), vec![0.0; rows]);
+            assert_eq!(totals[1].to_vec::<f32>().unwrap(), vec![1.0; rows]);
+        }
+    }
+}

@@ -223,7 +223,7 @@ pub fn identity(n: i32, dtype: Dtype) -> Result<Array> {
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::Shape`] for a negative number of rows or columns.
+/// [`ErrorKind::Shape`] for a negative number of rows or columns, or `m - k` over `i32::MAX`.
 ///
 /// # Source
 /// C++ `mlx::core::tri` (`mlx/ops.h`).
@@ -233,7 +233,18 @@ pub fn tri(n: i32, m: i32, k: i32, dtype: Dtype) -> Result<Array> {
     if n == 0 || m == 0 {
         return zeros((n, m), dtype);
     }
-    Ok(raw::tri(n, m, k.clamp(-n, m), dtype)?.into())
+    let k = k.clamp(-n, m);
+    countable(m, k, "tri")?;
+    Ok(raw::tri(n, m, k, dtype)?.into())
+}
+
+/// MLX counts up to one past `m - k`, in 32 bits.
+fn countable(m: i32, k: i32, op: &'static str) -> Result<()> {
+    if i64::from(m) - i64::from(k) < i64::from(i32::MAX) {
+        return Ok(());
+    }
+    let text = format!("{m} columns and a diagonal {k} below are too many to count");
+    Err(Error::new(ErrorKind::Shape, op, text))
 }
 
 /// Declares the functions that keep one triangle.
@@ -251,14 +262,16 @@ macro_rules! triangles {
         /// ```
         ///
         /// # Errors
-        /// [`ErrorKind::InvalidArgument`] for fewer than two dimensions.
+        /// [`ErrorKind::InvalidArgument`] for fewer than two dimensions; [`ErrorKind::Shape`] for `m - k` over `i32::MAX`.
         ///
         /// # Source
         #[doc = concat!("C++ `mlx::core::", stringify!($name), "` (`mlx/ops.h`).")]
         pub fn $name(a: &Array, k: i32) -> Result<Array> {
             let (n, m) = (a.dim(-2).unwrap_or(0), a.dim(-1).unwrap_or(0));
             // Beyond one step outside the matrix nothing changes, and MLX computes k - 1.
-            Ok(raw::$name(&a.0, k.clamp(-n - 1, m.saturating_add(1)))?.into())
+            let k = k.clamp((-n).saturating_sub(1), m.saturating_add(1));
+            countable(m, k, stringify!($name))?;
+            Ok(raw::$name(&a.0, k)?.into())
         }
     )+};
 }

@@ -445,6 +445,10 @@ fn indices<'a>(d: &mut Draw, arrays: &'a [Array]) -> Vec<Index<'a>> {
 /// A kernel whose shapes and outcome are drawn, as it is and in transforms. Builder, Constant, Input and Output.
 fn kernel(d: &mut Draw) -> Result<Vec<Array>> {
     let (how, shape, dtype, in_place) = (d.below(6), d.shape(), d.dtype(), d.below(3));
+    // A body takes its time for what is long.
+    if shape.iter().map(|&n| n.max(0) as usize).try_fold(1, usize::checked_mul).is_none_or(|n| n > crate::COMPUTED) {
+        return Ok(vec![]);
+    }
     let mut builder = Kernel::builder(d.name()).output(dtype, move |_| Ok(shape.clone()));
     if d.flag() {
         builder = builder.output_in_place(d.dtype(), in_place);
@@ -470,7 +474,6 @@ fn kernel(d: &mut Draw) -> Result<Vec<Array>> {
         .fallback(|x| Ok(x.to_vec()))
         .build()?;
     let mut x = d.arrays();
-    // A body takes its time for what is long.
     x.retain(|a| a.size() <= crate::COMPUTED);
     x.extend(d.maybe(Draw::array).map(|a| Constant::new(&a).map(|held| held.array().clone())).transpose()?);
     let call = || {
