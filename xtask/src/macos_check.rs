@@ -80,6 +80,9 @@ pub(crate) fn check() -> Result<(), Error> {
         build.env(format!("{variable}_aarch64_apple_darwin"), tools.folder.join(tool));
     }
     build.env("CARGO_TARGET_AARCH64_APPLE_DARWIN_LINKER", tools.folder.join("cc"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).chain([tools.folder.clone()]);
+    build.env("PATH", std::env::join_paths(folders).unwrap_or(path.clone()));
     tree::run("cargo build for macOS", &mut build)?;
     let program = folder.join(TARGET).join("debug/oxmlx");
     if !is_for_arm_mac(&program)? {
@@ -200,6 +203,8 @@ impl Tools {
             ("cc", compiler(&python, "cc", &tools.library)),
             ("c++", compiler(&python, "c++", &tools.library)),
             ("ar", format!("#!/bin/sh\nexec '{python}' -m ziglang ar \"$@\"\n")),
+            // Debian's Rust has none, and calls it to strip programs that have nothing to strip.
+            ("rust-objcopy", "#!/bin/sh\n".to_owned()),
         ] {
             let path = tools.folder.join(name);
             fs::write(&path, script).map_err(Error::io("writing", &path))?;

@@ -1,7 +1,7 @@
 //! `cargo xtask gates`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::allowed::{self, ALLOWED};
@@ -67,9 +67,7 @@ const GATES: [Gate; 8] = [
 
 /// The gates that a run of all tests has not passed already.
 pub(crate) fn after_tests() -> Result<(), Error> {
-    // Not all C++ is formatted yet.
-    let formatted: Vec<Gate> = GATES.into_iter().filter(|gate| gate.0 != "format").collect();
-    each(&formatted, false)
+    each(&GATES, false)
 }
 
 /// Runs these gates, one line each, and fails when one failed; with `strict` also when one could not run.
@@ -109,18 +107,23 @@ fn parsed(path: &Path) -> Result<syn::File, Error> {
     syn::parse_file(&files::read(path)?).map_err(|e| Error::Bridge(format!("{}: {e}", path.display())))
 }
 
-fn rust_entries() -> Result<Verdict, Error> {
-    let root = tree::root();
-    let folder = root.join(SYS).join("src");
+/// The modules of `oxmlx-sys`.
+pub(super) fn rust_sources() -> Result<Vec<entries::Source>, Error> {
+    let folder = tree::root().join(SYS).join("src");
     let mut sources = Vec::new();
     for path in files::with_extension(&folder, &["rs"])? {
         let name = files::shown(&folder, &path).trim_end_matches(".rs").replace('/', "::");
         sources.push(entries::Source { name, file: parsed(&path)? });
     }
-    let mut report = entries::check(&sources, ALLOWED, &Table::read()?);
-    report.violations.extend(bridges_elsewhere(&root)?);
+    Ok(sources)
+}
+
+fn rust_entries() -> Result<Verdict, Error> {
+    let mut report = entries::check(&rust_sources()?, ALLOWED, &Table::read()?);
+    report.violations.extend(bridges_elsewhere(&tree::root())?);
+    let (calls, unlocked) = (report.calls, ALLOWED.len());
     Ok(Verdict::of(report.violations, || {
-        format!("{} calls of bridge functions, {} without the lock by the list", report.calls, ALLOWED.len())
+        format!("{calls} calls of bridge functions, {unlocked} without the lock by the list")
     }))
 }
 
@@ -137,36 +140,49 @@ fn bridges_elsewhere(root: &Path) -> Result<Vec<Violation>, Error> {
     Ok(out)
 }
 
-fn cpp_tasks() -> Result<Verdict, Error> {
+/// The sources of the shim.
+pub(super) fn cpp_sources() -> Result<Vec<cpp::Source>, Error> {
     let folder = tree::root().join(SYS).join("cpp");
-    let mut sources = Vec::new();
-    for path in files::with_extension(&folder, &["cpp", "h"])? {
-        let name = files::shown(&folder, &path);
-        sources.push(cpp::Source::parse(&name, &files::read(&path)?).map_err(Error::Bridge)?);
-    }
+    let parsed =
+        |path: &PathBuf| cpp::Source::parse(&files::shown(&folder, path), &files::read(path)?).map_err(Error::Bridge);
+    files::with_extension(&folder, &["cpp", "h"])?.iter().map(parsed).collect()
+}
+
+fn cpp_tasks() -> Result<Verdict, Error> {
+    let sources = cpp_sources()?;
     let functions: usize = sources.iter().map(|source| source.functions.len()).sum();
     Ok(Verdict::of(tasks::check(&sources, tasks::BUILDERS, &Table::read()?), || {
         format!("{functions} functions of C++")
     }))
 }
 
-fn node_laziness() -> Result<Verdict, Error> {
+/// The files that build nodes, by their place below `crates/`.
+pub(super) fn laziness_places() -> Result<Vec<(String, syn::File)>, Error> {
     let crates = tree::root().join("crates");
-    let (mut violations, mut used, mut looked_at) = (Vec::new(), BTreeSet::new(), 0);
+    let mut found = Vec::new();
     for path in files::with_extension(&crates, &["rs"])? {
         let place = files::shown(&crates, &path);
         let here = laziness::PLACES.iter().any(|p| if p.ends_with('/') { place.starts_with(p) } else { place == *p });
         if here && !laziness::BODIES.contains(&place.as_str()) {
-            violations.extend(laziness::check(&place, &parsed(&path)?, laziness::EXCEPTIONS, &mut used));
-            looked_at += 1;
+            found.push((place, parsed(&path)?));
         }
+    }
+    Ok(found)
+}
+
+fn node_laziness() -> Result<Verdict, Error> {
+    let crates = tree::root().join("crates");
+    let (mut violations, mut used) = (Vec::new(), BTreeSet::new());
+    let places = laziness_places()?;
+    for (place, file) in &places {
+        violations.extend(laziness::check(place, file, laziness::EXCEPTIONS, &mut used));
     }
     for place in laziness::PLACES.iter().filter(|place| !crates.join(place).exists()) {
         let what = "is where nodes are built by the list, and is not there".to_owned();
         violations.push(Violation { rule: "stale-exception", place: (*place).to_owned(), what });
     }
     violations.extend(laziness::stale(laziness::EXCEPTIONS, &used));
-    Ok(Verdict::of(violations, || format!("{looked_at} files that build nodes")))
+    Ok(Verdict::of(violations, || format!("{} files that build nodes", places.len())))
 }
 
 /// Metal sources run by the emulator on the host and compared with their Rust twins: a part of the tests.

@@ -20,7 +20,7 @@ pub(super) struct Class {
 }
 
 /// The functions and classes of one file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Source {
     pub(super) name: String,
     pub(super) functions: Vec<Function>,

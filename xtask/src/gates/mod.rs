@@ -15,6 +15,8 @@ mod format;
 mod gpu;
 mod laziness;
 mod manifest;
+#[cfg(test)]
+mod planted_tests;
 mod rust;
 mod tasks;
 mod verdict;
