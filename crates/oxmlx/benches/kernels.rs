@@ -1,13 +1,13 @@
 //! Our CPU kernels inside MLX's graph against OpenBLAS, MLX's own nodes and the memory's speed, all in one run.
 //!
-//! `cargo bench -p oxmlx --bench kernels -- [--openblas PATH] [--threads N]`. Alternatives take turns; figures are medians. Without
+//! `cargo bench -p oxmlx --bench kernels -- [--only matmul|matvec] [--openblas PATH] [--threads N]`. Alternatives take turns, with pauses; figures are medians. Without
 //! an OpenBLAS that the loader finds (`libopenblas.so.0`, Debian's `libopenblas0-pthread`) that column is left out.
 #![allow(unsafe_code, reason = "OpenBLAS is opened at run time and called as C")]
 #![allow(clippy::multiple_unsafe_ops_per_block, reason = "opening a library is a handful of C calls")]
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use oxmlx::quantize::{Affine, Quantized, quantize, quantized_matmul};
 use oxmlx::{Array, Dtype, Result, blas, eval, ops, random};
@@ -15,7 +15,7 @@ use oxmlx_kernels::Pool;
 use oxmlx_sys::generated::ops as mlx;
 use oxmlx_sys::types::QuantMode;
 
-const ROUNDS: usize = 15;
+const ROUNDS: usize = 9;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -24,11 +24,19 @@ fn main() -> Result<()> {
     Pool::global().set_threads(threads);
     let threads = Pool::global().threads();
     println!("{threads} threads; medians of {ROUNDS} rounds");
-    let other = OpenBlas::open(after("--openblas").map_or("libopenblas.so.0", String::as_str), threads);
-    for n in [256, 512, 1024, 2048] {
-        products(n, other.as_ref())?;
+    let only = after("--only").map(String::as_str);
+    if only.is_none_or(|only| only == "matmul") {
+        let other = OpenBlas::open(after("--openblas").map_or("libopenblas.so.0", String::as_str), threads);
+        for n in [512, 1024, 2048] {
+            products(n, other.as_ref())?;
+        }
     }
-    matvec()
+    if only.is_none_or(|only| only == "matvec") {
+        for dtype in [Dtype::Float32, Dtype::Float16] {
+            matvec(dtype)?;
+        }
+    }
+    Ok(())
 }
 
 /// `n` by `n` products.
@@ -38,7 +46,7 @@ fn products(n: usize, other: Option<&OpenBlas>) -> Result<()> {
     let [a, b] = [1, 2].map(|seed| random::normal([side, side], Dtype::Float32, &random::key(seed)?));
     let (a, b) = (a?, b?);
     let (flat_a, flat_b, mut c) = (a.to_vec::<f32>()?, b.to_vec::<f32>()?, vec![0.0f32; n * n]);
-    let mut times = [(); 6].map(|()| Vec::new());
+    let mut times = [(); 5].map(|()| Vec::new());
     let before = blas::calls();
     let casts = [Dtype::Float32, Dtype::Float16, Dtype::Bfloat16];
     let mut operands = Vec::new();
@@ -47,28 +55,27 @@ fn products(n: usize, other: Option<&OpenBlas>) -> Result<()> {
         eval(&pair)?;
         operands.push(pair);
     }
+    let matrices = [flat_a.as_ptr(), flat_b.as_ptr()];
     for _ in 0..ROUNDS {
         for (i, [a, b]) in operands.iter().enumerate() {
-            times[i].push(seconds(|| eval(&[ops::matmul(a, b)?]))?);
+            alone(&mut times[i], || eval(&[ops::matmul(a, b)?]))?;
         }
-        times[3].push(seconds(|| {
-            let matrices = [flat_a.as_ptr(), flat_b.as_ptr()];
-            // SAFETY: three n by n matrices; the last is borrowed mutably.
+        alone(&mut times[3], || {
+            // SAFETY: three n by n matrices; nobody else uses the last.
             unsafe { call(blas::cblas_sgemm, side, matrices, c.as_mut_ptr()) };
             Ok(())
-        })?);
+        })?;
         if let Some(other) = other {
-            times[4].push(seconds(|| {
-                let matrices = [flat_a.as_ptr(), flat_b.as_ptr()];
+            alone(&mut times[4], || {
                 // SAFETY: as above, and the symbol was taken from OpenBLAS by its name.
                 unsafe { call(other.sgemm, side, matrices, c.as_mut_ptr()) };
                 Ok(())
-            })?);
+            })?;
         }
     }
     assert!(blas::calls() > before + ROUNDS as u64, "MLX's matmul did not go through our BLAS");
     let rate = |times: &mut Vec<f64>| flops / median(times) / 1e9;
-    let [f32_rate, f16_rate, bf16_rate, ours, theirs, _] = &mut times;
+    let [f32_rate, f16_rate, bf16_rate, ours, theirs] = &mut times;
     let (single, direct) = (rate(f32_rate), rate(ours));
     print!("matmul {n:4}: cblas_sgemm {direct:6.1} GF/s");
     if !theirs.is_empty() {
@@ -85,41 +92,40 @@ fn products(n: usize, other: Option<&OpenBlas>) -> Result<()> {
 }
 
 /// 4-bit products of one row with matrices that together do not fit the caches, against MLX's own and the memory.
-fn matvec() -> Result<()> {
+fn matvec(dtype: Dtype) -> Result<()> {
     const MATRICES: usize = 12;
     let (n, group) = (4096, 64);
     let mut all = Vec::new();
     for seed in 0..MATRICES as u64 {
-        let w = random::normal([n, n], Dtype::Float16, &random::key(seed)?)?;
+        let w = random::normal([n, n], Dtype::Float32, &random::key(seed)?)?.astype(dtype)?;
         let q = quantize(&w, Affine::new(group, 4)?)?;
         eval(&[q.weight.clone(), q.scales.clone()])?;
         all.push(q);
     }
-    let x = random::normal([1, n], Dtype::Float16, &random::key(99)?)?;
+    let x = random::normal([1, n], Dtype::Float32, &random::key(99)?)?.astype(dtype)?;
     eval(std::slice::from_ref(&x))?;
     let bytes = all.iter().map(stored).sum::<usize>() as f64 / MATRICES as f64;
     let memory = vec![1u64; 32 << 20];
+    let parts: Vec<&[u64]> = memory.chunks(1 << 16).collect();
     let (mut read, mut ours, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        read.push(seconds(|| {
-            let parts: Vec<&[u64]> = memory.chunks(1 << 16).collect();
+        alone(&mut read, || {
             Pool::global().parallel(parts.len(), |i| {
                 black_box(parts[i].iter().fold(0, |a, &b| a ^ b));
             });
             Ok(())
-        })?);
-        // All in one evaluation, each depending on the one before as a model's layers do.
-        let products = seconds(|| eval(&all.iter().map(|q| quantized_matmul(&x, q)).collect::<Result<Vec<_>>>()?))?;
-        ours.push(products / MATRICES as f64);
+        })?;
+        // All in one evaluation.
+        alone(&mut ours, || eval(&all.iter().map(|q| quantized_matmul(&x, q)).collect::<Result<Vec<_>>>()?))?;
         if round < 3 {
             theirs.push(seconds(|| eval(&[mlx_matvec(&x, &all[round])?]))?);
         }
     }
     let speed = (memory.len() * 8) as f64 / median(&mut read) / 1e9;
-    let (ours, theirs) = (median(&mut ours), median(&mut theirs));
+    let (ours, theirs) = (median(&mut ours) / MATRICES as f64, median(&mut theirs));
     let rate = bytes / ours / 1e9;
     println!(
-        "4-bit matvec {n}: {:.0} us, {rate:.1} GB/s = {:.0} % of memory's {speed:.1}; MLX's own {:.0} us, {:.0}x",
+        "4-bit matvec {n}, {dtype}: {:.0} us, {rate:.1} GB/s = {:.0} % of memory's {speed:.1}; MLX's own {:.0} us, {:.0}x",
         ours * 1e6,
         100.0 * rate / speed,
         theirs * 1e6,
@@ -139,6 +145,20 @@ fn mlx_matvec(x: &Array, q: &Quantized) -> Result<Array> {
     let (x, w, scales) = (raw(x), raw(&q.weight), raw(&q.scales));
     let (group, bits) = (Some(q.format.group_size()), Some(q.format.bits()));
     Ok(mlx::quantized_matmul(&x, &w, &scales, biases.as_ref(), true, group, bits, QuantMode::Affine)?.into())
+}
+
+/// Adds the times of three calls, after a pause in which the threads of what ran before stop spinning, and calls that are not timed
+/// until the processor is awake again.
+fn alone(times: &mut Vec<f64>, mut f: impl FnMut() -> Result<()>) -> Result<()> {
+    std::thread::sleep(Duration::from_millis(40));
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(100) {
+        f()?;
+    }
+    for _ in 0..3 {
+        times.push(seconds(&mut f)?);
+    }
+    Ok(())
 }
 
 fn seconds(f: impl FnOnce() -> Result<()>) -> Result<f64> {

@@ -248,3 +248,23 @@ fn the_products_of_mlx_itself_go_through_our_blas() -> Result<()> {
         close(&ops::addmm(&Array::scalar(1.0f32)?, &x, &w, 1.0, 1.0)?, &(product(&x, &w)? + Array::scalar(1.0f32)?)?)
     })
 }
+
+/// Set in the process that the next test starts.
+const INSIDE: &str = "OXMLX_TEST_KERNELS_OFF";
+
+#[test]
+fn switched_off_the_blas_behind_ours_multiplies() -> Result<()> {
+    if std::env::var_os(INSIDE).is_none() {
+        let name = "blas::switched_off_the_blas_behind_ours_multiplies";
+        let mut again = std::process::Command::new(std::env::current_exe().expect("a test has a path"));
+        let status = again.args(["--exact", name]).env("OXMLX_CPU_KERNELS", "off").env(INSIDE, "1").status();
+        assert!(status.expect("the test starts").success());
+        return Ok(());
+    }
+    for dtype in [Dtype::Float32, Dtype::Float64, Dtype::Complex64, Dtype::Bfloat16] {
+        let x = Array::ones::<f32>((3, 3))?.astype(dtype)?;
+        assert_eq!(ops::matmul(&x, &x)?.astype(Dtype::Float32)?.to_vec::<f32>()?, [3.0; 9]);
+    }
+    assert_eq!(calls(), 0);
+    Ok(())
+}
