@@ -1,12 +1,12 @@
 #include "oxmlx-sys/src/gpu_kernel.rs.h"
 
-#include "array.h"
-#include "convert.h"
-#include "runtime.h"
+#include "mlx/primitives.h"
 
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace mx = mlx::core;
 
 namespace oxmlx::gpu_kernel {
 
@@ -16,65 +16,63 @@ std::vector<std::string> texts(const rust::Vec<rust::String>& x) {
   return {x.begin(), x.end()};
 }
 
-std::vector<mx::Shape> shapes(const Launch& launch) {
-  std::vector<mx::Shape> out;
-  auto at = launch.dimensions.begin();
-  for (auto ndim : launch.output_ndims) {
-    out.emplace_back(at, at + static_cast<std::ptrdiff_t>(ndim));
-    at += static_cast<std::ptrdiff_t>(ndim);
-  }
-  return out;
-}
-
-std::vector<mx::Dtype> dtypes(const Launch& launch) {
-  std::vector<mx::Dtype> out;
-  for (auto code : launch.output_dtypes) {
-    out.push_back(dtype_of(code));
-  }
-  return out;
-}
-
 std::tuple<int, int, int> triple(const std::array<std::int32_t, 3>& x) {
   return {x[0], x[1], x[2]};
 }
 
-std::optional<float> init_value(const Launch& launch) {
-  return launch.has_init ? std::optional<float>(launch.init) : std::nullopt;
+// An array without values that stands for `a` while the source is written. MLX binds what has fewer than 8 elements in Metal's
+// `constant` space, and a scalar as a reference: a body that hands such an input to a function of `device` pointers would compile for
+// some sizes and not for others. So every stand-in has 8 elements and an axis.
+mx::array stand_in(const mx::array& a) {
+  mx::Shape shape(std::max<std::size_t>(a.ndim(), 1), 1);
+  shape[0] = 8;
+  return mx::array(std::move(shape), a.dtype(), nullptr, {});
 }
 
 } // namespace
 
-rust::Vec<Handle> GpuKernel::call(
-    Handles inputs,
+std::shared_ptr<mx::Primitive> GpuKernel::primitive(
+    const std::vector<mx::array>& inputs,
+    const std::vector<mx::array>& outputs,
     const Launch& launch,
-    rust::Slice<const TemplateArgument> arguments,
-    bool verbose) const {
-  std::vector<std::pair<std::string, mx::fast::TemplateArg>> given;
-  for (const auto& argument : arguments) {
+    mx::Stream stream) const {
+  std::vector<std::pair<std::string, mx::fast::TemplateArg>> arguments;
+  for (const auto& argument : launch.arguments) {
     mx::fast::TemplateArg value = argument.value;
     if (argument.kind == 1) {
       value = argument.value != 0;
     } else if (argument.kind == 2) {
       value = dtype_of(static_cast<std::uint8_t>(argument.value));
     }
-    given.emplace_back(std::string(argument.name), value);
+    arguments.emplace_back(std::string(argument.name), value);
   }
-  return from_arrays(function_(
-      {inputs.begin(), inputs.end()},
-      shapes(launch),
-      dtypes(launch),
+  std::vector<mx::array> stand_ins;
+  for (const auto& in : inputs) {
+    stand_ins.push_back(stand_in(in));
+  }
+  std::vector<mx::Shape> shapes;
+  std::vector<mx::Dtype> dtypes;
+  for (const auto& out : outputs) {
+    shapes.push_back(out.shape());
+    dtypes.push_back(out.dtype());
+  }
+  auto made = function_(
+      stand_ins,
+      shapes,
+      dtypes,
       triple(launch.grid),
       triple(launch.threadgroup),
-      std::move(given),
-      init_value(launch),
-      verbose,
-      current_stream()));
+      std::move(arguments),
+      launch.has_init ? std::optional<float>(launch.init) : std::nullopt,
+      false,
+      stream);
+  return made.at(0).primitive_ptr();
 }
 
-std::unique_ptr<GpuKernel> metal_kernel(const Source& source, bool atomic_outputs, std::uint8_t math_mode) {
+std::shared_ptr<GpuKernel> metal_kernel(const Source& source, bool atomic_outputs, std::uint8_t math_mode) {
   mx::CompileOptions options;
   options.math_mode = static_cast<mx::MathMode>(math_mode);
-  return std::make_unique<GpuKernel>(mx::fast::metal_kernel(
+  return std::make_shared<GpuKernel>(mx::fast::metal_kernel(
       std::string(source.name),
       texts(source.input_names),
       texts(source.output_names),
@@ -85,8 +83,8 @@ std::unique_ptr<GpuKernel> metal_kernel(const Source& source, bool atomic_output
       options));
 }
 
-std::unique_ptr<GpuKernel> cuda_kernel(const Source& source, std::int32_t shared_memory) {
-  return std::make_unique<GpuKernel>(mx::fast::cuda_kernel(
+std::shared_ptr<GpuKernel> cuda_kernel(const Source& source, std::int32_t shared_memory) {
+  return std::make_shared<GpuKernel>(mx::fast::cuda_kernel(
       std::string(source.name),
       texts(source.input_names),
       texts(source.output_names),
@@ -96,11 +94,9 @@ std::unique_ptr<GpuKernel> cuda_kernel(const Source& source, std::int32_t shared
       shared_memory));
 }
 
-rust::Vec<Handle> precompiled_cuda_kernel(
+std::shared_ptr<GpuKernel> precompiled_cuda_kernel(
     const Source& source,
     rust::Slice<const std::uint8_t> compiled,
-    Handles inputs,
-    const Launch& launch,
     rust::Slice<const ScalarArgument> scalars,
     std::int32_t shared_memory) {
   std::vector<mx::fast::ScalarArg> given;
@@ -116,20 +112,24 @@ rust::Vec<Handle> precompiled_cuda_kernel(
         given.emplace_back(scalar.real);
     }
   }
-  return from_arrays(
-      mx::fast::precompiled_cuda_kernel(
-          std::string(source.name),
-          std::string(reinterpret_cast<const char*>(compiled.data()), compiled.size()),
-          {inputs.begin(), inputs.end()},
-          shapes(launch),
-          dtypes(launch),
-          given,
-          triple(launch.grid),
-          triple(launch.threadgroup),
-          shared_memory,
-          init_value(launch),
-          source.row_contiguous,
-          current_stream()));
+  return std::make_shared<GpuKernel>(
+      [name = std::string(source.name),
+       code = std::string(reinterpret_cast<const char*>(compiled.data()), compiled.size()),
+       given = std::move(given),
+       shared_memory,
+       row_contiguous = source.row_contiguous](
+          const std::vector<mx::array>& inputs,
+          const std::vector<mx::Shape>& shapes,
+          const std::vector<mx::Dtype>& dtypes,
+          std::tuple<int, int, int> grid,
+          std::tuple<int, int, int> threadgroup,
+          const std::vector<std::pair<std::string, mx::fast::TemplateArg>>&,
+          std::optional<float> init,
+          bool,
+          mx::StreamOrDevice stream) {
+        return mx::fast::precompiled_cuda_kernel(
+            name, code, inputs, shapes, dtypes, given, grid, threadgroup, shared_memory, init, row_contiguous, stream);
+      });
 }
 
 } // namespace oxmlx::gpu_kernel

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace oxmlx::gpu_kernel {
 
@@ -16,27 +17,27 @@ struct Launch;
 struct TemplateArgument;
 struct ScalarArgument;
 
-using Handle = mlx::core::array;
-using Handles = rust::Slice<const Handle>;
-
 // A kernel that MLX compiles when it first runs.
 class GpuKernel {
  public:
   explicit GpuKernel(mlx::core::fast::CustomKernelFunction&& function) : function_(std::move(function)) {}
-  rust::Vec<Handle>
-  call(Handles inputs, const Launch& launch, rust::Slice<const TemplateArgument> arguments, bool verbose) const;
+
+  // What runs the kernel over arrays of these shapes and dtypes.
+  std::shared_ptr<mlx::core::Primitive> primitive(
+      const std::vector<mlx::core::array>& inputs,
+      const std::vector<mlx::core::array>& outputs,
+      const Launch& launch,
+      mlx::core::Stream stream) const;
 
  private:
   mlx::core::fast::CustomKernelFunction function_;
 };
 
-std::unique_ptr<GpuKernel> metal_kernel(const Source& source, bool atomic_outputs, std::uint8_t math_mode);
-std::unique_ptr<GpuKernel> cuda_kernel(const Source& source, std::int32_t shared_memory);
-rust::Vec<Handle> precompiled_cuda_kernel(
+std::shared_ptr<GpuKernel> metal_kernel(const Source& source, bool atomic_outputs, std::uint8_t math_mode);
+std::shared_ptr<GpuKernel> cuda_kernel(const Source& source, std::int32_t shared_memory);
+std::shared_ptr<GpuKernel> precompiled_cuda_kernel(
     const Source& source,
     rust::Slice<const std::uint8_t> compiled,
-    Handles inputs,
-    const Launch& launch,
     rust::Slice<const ScalarArgument> scalars,
     std::int32_t shared_memory);
 

@@ -2,6 +2,7 @@
 
 #include "closure_call.h"
 #include "oxmlx-sys/src/evaluation.rs.h"
+#include "oxmlx-sys/src/gpu_kernel.rs.h"
 #include "rules.h"
 #include "runtime.h"
 #include "survey.h"
@@ -11,6 +12,7 @@
 #include "mlx/primitives.h"
 #include "mlx/transforms.h"
 
+#include <algorithm>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -113,8 +115,13 @@ class RustKernel : public mx::Primitive {
   std::pair<std::vector<mx::array>, std::vector<int>> vmap(
       const std::vector<mx::array>& inputs,
       const std::vector<int>& axes) override {
+    if ((*node_)->has_vmap()) {
+      auto given = closure_call([&] { return (*node_)->vmap(slice(inputs), {axes.data(), axes.size()}); });
+      return rules::mapped(
+          {to_vector(given.arrays), {given.axes.begin(), given.axes.end()}}, shapes_of_one(inputs, axes), inputs, axes);
+    }
     auto outputs = mx::vmap(fallback(), axes)(inputs);
-    rules::same_number("fallback", outputs.size(), (*node_)->output_dtypes().size());
+    rules::same_number("fallback", outputs.size(), (*node_)->output_dtypes(slice(inputs)).size());
     std::vector<int> out_axes(outputs.size(), 0);
     return {std::move(outputs), std::move(out_axes)};
   }
@@ -127,7 +134,7 @@ class RustKernel : public mx::Primitive {
     return name_.c_str();
   }
 
- private:
+ protected:
   static rust::Slice<const mx::array> slice(const std::vector<mx::array>& arrays) {
     return {arrays.data(), arrays.size()};
   }
@@ -141,6 +148,19 @@ class RustKernel : public mx::Primitive {
     return [node = node_](const std::vector<mx::array>& inputs) {
       return closure_call([&] { return to_vector((*node)->fallback({inputs.data(), inputs.size()})); });
     };
+  }
+
+  // The outputs' shapes of one element of the batch.
+  std::vector<mx::Shape> shapes_of_one(const std::vector<mx::array>& inputs, const std::vector<int>& axes) {
+    std::vector<mx::array> ones;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      auto shape = inputs[i].shape();
+      if (axes.at(i) >= 0) {
+        shape.erase(shape.begin() + axes[i]);
+      }
+      ones.emplace_back(std::move(shape), inputs[i].dtype(), nullptr, std::vector<mx::array>{});
+    }
+    return output_shapes(ones);
   }
 
   static std::vector<mx::array> chosen(const std::vector<mx::array>& all, const std::vector<int>& argnums) {
@@ -185,17 +205,58 @@ class RustKernel : public mx::Primitive {
   std::string name_;
 };
 
-} // namespace
-
-rust::Vec<mx::array>
-apply(rust::Box<Node> node, rust::Slice<const mx::array> inputs, rust::Slice<const std::int32_t> flat_shapes) {
-  auto shapes = unflatten(flat_shapes);
-  std::vector<mx::Dtype> dtypes;
-  for (auto code : node->output_dtypes()) {
-    dtypes.push_back(dtype_of(code));
+// A scalar as an array of one element: what a GPU source sees of it.
+mx::array with_axis(const mx::array& a) {
+  if (a.ndim() > 0) {
+    return a;
   }
-  auto shared = std::make_shared<rust::Box<Node>>(std::move(node));
-  auto primitive = std::make_shared<RustKernel>(mx::to_stream(current_stream()), shared);
+  mx::array view({1}, a.dtype(), nullptr, {});
+  view.copy_shared_buffer(a, {1}, {true, true, true}, 1);
+  return view;
+}
+
+// The node on a GPU. MLX's primitive is made when it runs: shapes may be others than when the node was built, in a shapeless trace.
+class GpuNode : public RustKernel {
+ public:
+  GpuNode(mx::Stream stream, std::shared_ptr<rust::Box<Node>> node, std::shared_ptr<gpu_kernel::GpuKernel> kernel)
+      : RustKernel(stream, std::move(node)), kernel_(std::move(kernel)) {}
+
+  std::shared_ptr<mx::Primitive> primitive(
+      const std::vector<mx::array>& inputs,
+      const std::vector<mx::array>& outputs) {
+    auto launch = closure_call([&] { return (*node_)->launch(slice(inputs), slice(outputs)); });
+    return kernel_->primitive(inputs, outputs, launch, stream());
+  }
+
+  void eval_cpu(const std::vector<mx::array>&, std::vector<mx::array>&) override {
+    throw Refused("kernel " + name_ + " was built for a GPU");
+  }
+
+  void eval_gpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
+    if (std::all_of(outputs.begin(), outputs.end(), [](const auto& out) { return out.size() == 0; })) {
+      // No thread would run, and CUDA refuses such a grid.
+      for (auto& out : outputs) {
+        out.set_data(mx::allocator::malloc(0));
+      }
+      return;
+    }
+    auto inner = primitive(inputs, outputs);
+    std::vector<mx::array> views;
+    for (const auto& in : inputs) {
+      views.push_back(with_axis(in));
+    }
+    inner->eval_gpu(views, outputs);
+  }
+
+ private:
+  std::shared_ptr<gpu_kernel::GpuKernel> kernel_;
+};
+
+rust::Vec<mx::array> make_node(
+    std::shared_ptr<mx::Primitive> primitive,
+    rust::Slice<const mx::array> inputs,
+    std::vector<mx::Shape> shapes,
+    const std::vector<mx::Dtype>& dtypes) {
   std::vector<mx::array> arguments(inputs.begin(), inputs.end());
   rust::Vec<mx::array> made;
   if (shapes.size() == 1) {
@@ -206,6 +267,50 @@ apply(rust::Box<Node> node, rust::Slice<const mx::array> inputs, rust::Slice<con
     }
   }
   return made;
+}
+
+std::vector<mx::Dtype> dtypes_of(const Node& node, rust::Slice<const mx::array> inputs) {
+  std::vector<mx::Dtype> dtypes;
+  for (auto code : node.output_dtypes(inputs)) {
+    dtypes.push_back(dtype_of(code));
+  }
+  return dtypes;
+}
+
+} // namespace
+
+rust::Vec<mx::array>
+apply(rust::Box<Node> node, rust::Slice<const mx::array> inputs, rust::Slice<const std::int32_t> flat_shapes) {
+  auto dtypes = dtypes_of(*node, inputs);
+  auto shared = std::make_shared<rust::Box<Node>>(std::move(node));
+  auto primitive = std::make_shared<RustKernel>(mx::to_stream(current_stream()), std::move(shared));
+  return make_node(std::move(primitive), inputs, unflatten(flat_shapes), dtypes);
+}
+
+rust::Vec<mx::array> apply_gpu(
+    rust::Box<Node> node,
+    const std::shared_ptr<gpu_kernel::GpuKernel>& kernel,
+    rust::Slice<const mx::array> inputs,
+    rust::Slice<const std::int32_t> flat_shapes,
+    bool plain) {
+  auto shapes = unflatten(flat_shapes);
+  auto dtypes = dtypes_of(*node, inputs);
+  auto shared = std::make_shared<rust::Box<Node>>(std::move(node));
+  auto primitive = std::make_shared<GpuNode>(mx::to_stream(current_stream()), std::move(shared), kernel);
+  if (!plain) {
+    return make_node(std::move(primitive), inputs, std::move(shapes), dtypes);
+  }
+  // MLX's own node binds a scalar as MLX does: as a reference, which the source was not written for.
+  std::vector<mx::array> with_axes;
+  for (const auto& in : inputs) {
+    with_axes.push_back(in.ndim() == 0 ? mx::reshape(in, {1}, current_stream()) : in);
+  }
+  std::vector<mx::array> outputs;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    outputs.emplace_back(shapes[i], dtypes.at(i), nullptr, std::vector<mx::array>{});
+  }
+  return make_node(
+      primitive->primitive(with_axes, outputs), {with_axes.data(), with_axes.size()}, std::move(shapes), dtypes);
 }
 
 const std::uint8_t* raw_data(const mx::array& a) noexcept {

@@ -87,6 +87,14 @@ impl Closure {
         Self { body: Arc::new(body), slot }
     }
 
+    /// The call from Rust.
+    ///
+    /// # Errors
+    /// The function's own.
+    pub fn call(&self, inputs: &[Array]) -> Result<Vec<Array>, BoxError> {
+        (self.body)(inputs)
+    }
+
     /// The call from C++, where an `Err` becomes an exception.
     pub(crate) fn apply(&self, inputs: &[Array]) -> Result<Vec<Array>, String> {
         self.slot.catch(|| (self.body)(inputs))

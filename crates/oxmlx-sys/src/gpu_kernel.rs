@@ -1,18 +1,18 @@
-//! GPU kernels from Metal or CUDA source, and CUDA kernels that were compiled before.
+//! GPU kernels from Metal or CUDA source, and CUDA kernels that were compiled before: what a node of [`crate::kernel`] runs on a GPU.
 //!
 //! MLX writes the function's signature around the source and compiles it when a node over it is first evaluated. What the source does
 //! with the buffers is its own: it trusts its author as this crate trusts its caller.
 
-use cxx::UniquePtr;
+use cxx::SharedPtr;
 
 use crate::call::call;
-use crate::{Array, Result, lock};
+use crate::{Result, lock};
 
 pub use ffi::{Launch, ScalarArgument, Source, TemplateArgument};
 
 #[cxx::bridge(namespace = "oxmlx::gpu_kernel")]
 #[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
-mod ffi {
+pub(crate) mod ffi {
     /// What a kernel is made from.
     #[derive(Clone, Debug)]
     struct Source {
@@ -30,15 +30,9 @@ mod ffi {
         row_contiguous: bool,
     }
 
-    /// How a kernel is run.
+    /// How a node of a kernel is run.
     #[derive(Clone, Debug)]
     struct Launch {
-        /// The dimensions of all outputs, one after another.
-        dimensions: Vec<i32>,
-        /// How many of them each output has.
-        output_ndims: Vec<usize>,
-        /// The dtype of each output, by its position in MLX's `Dtype::Val`.
-        output_dtypes: Vec<u8>,
         /// The number of threads along each axis.
         grid: [i32; 3],
         /// The number of threads of a group along each axis.
@@ -47,6 +41,8 @@ mod ffi {
         has_init: bool,
         /// What with.
         init: f32,
+        /// What the source is instantiated with.
+        arguments: Vec<TemplateArgument>,
     }
 
     /// A template argument of the source.
@@ -74,60 +70,37 @@ mod ffi {
     unsafe extern "C++" {
         include!("gpu_kernel.h");
 
-        #[namespace = "mlx::core"]
-        #[cxx_name = "array"]
-        type Array = crate::Array;
-
         type GpuKernel;
-        fn call(
-            self: &GpuKernel,
-            inputs: &[Array],
-            launch: &Launch,
-            arguments: &[TemplateArgument],
-            verbose: bool,
-        ) -> Result<Vec<Array>>;
-        fn metal_kernel(source: &Source, atomic_outputs: bool, math_mode: u8) -> Result<UniquePtr<GpuKernel>>;
-        fn cuda_kernel(source: &Source, shared_memory: i32) -> Result<UniquePtr<GpuKernel>>;
+        fn metal_kernel(source: &Source, atomic_outputs: bool, math_mode: u8) -> Result<SharedPtr<GpuKernel>>;
+        fn cuda_kernel(source: &Source, shared_memory: i32) -> Result<SharedPtr<GpuKernel>>;
         fn precompiled_cuda_kernel(
             source: &Source,
             compiled: &[u8],
-            inputs: &[Array],
-            launch: &Launch,
             scalars: &[ScalarArgument],
             shared_memory: i32,
-        ) -> Result<Vec<Array>>;
+        ) -> Result<SharedPtr<GpuKernel>>;
     }
 }
 
 /// A kernel from source.
-pub struct GpuKernel(UniquePtr<ffi::GpuKernel>);
+pub struct GpuKernel(SharedPtr<ffi::GpuKernel>);
 
 // SAFETY: the object is a C++ function over strings that it owns; every use of it, the destructor included, happens under the
-// process-wide lock.
+// process-wide lock: nodes hold it inside graphs, which MLX frees under the lock, and this handle takes it to drop.
 unsafe impl Send for GpuKernel {}
 
 // SAFETY: as for `Send`: there is no access without the lock.
 unsafe impl Sync for GpuKernel {}
 
 impl GpuKernel {
-    /// Builds a node that runs the kernel.
-    ///
-    /// # Errors
-    /// What MLX throws for inputs or outputs of another number than names.
-    pub fn call(
-        &self,
-        inputs: &[Array],
-        launch: &Launch,
-        arguments: &[TemplateArgument],
-        verbose: bool,
-    ) -> Result<Vec<Array>> {
-        call("custom_kernel", || self.0.call(inputs, launch, arguments, verbose))
+    pub(crate) fn shared(&self) -> &SharedPtr<ffi::GpuKernel> {
+        &self.0
     }
 }
 
 impl Drop for GpuKernel {
     fn drop(&mut self) {
-        let kernel = std::mem::replace(&mut self.0, UniquePtr::null());
+        let kernel = std::mem::replace(&mut self.0, SharedPtr::null());
         match lock::enter() {
             Ok(_guard) => drop(kernel),
             // Inside a kernel, where MLX must not be entered: left to the process.
@@ -139,7 +112,7 @@ impl Drop for GpuKernel {
 /// A kernel from Metal source. The mode of arithmetic: 0 safe, 1 relaxed, 2 fast.
 ///
 /// # Errors
-/// What MLX throws without Metal, and for names and sources that do not fit.
+/// What MLX throws for names and sources that do not fit.
 pub fn metal_kernel(source: &Source, atomic_outputs: bool, math_mode: u8) -> Result<GpuKernel> {
     call("metal_kernel", || ffi::metal_kernel(source, atomic_outputs, math_mode.min(2))).map(GpuKernel)
 }
@@ -152,19 +125,16 @@ pub fn cuda_kernel(source: &Source, shared_memory: i32) -> Result<GpuKernel> {
     call("cuda_kernel", || ffi::cuda_kernel(source, shared_memory)).map(GpuKernel)
 }
 
-/// Builds a node that runs a CUDA kernel from PTX or a cubin. Of `source` the name and the layout of inputs count.
+/// A kernel from PTX or a cubin. Of `source` the name and the layout of inputs count; `scalars` follow the outputs.
 ///
 /// # Errors
-/// What MLX throws without CUDA.
+/// Only what every entry into MLX can report; what MLX throws without CUDA comes with the first node.
 pub fn precompiled_cuda_kernel(
     source: &Source,
     compiled: &[u8],
-    inputs: &[Array],
-    launch: &Launch,
     scalars: &[ScalarArgument],
     shared_memory: i32,
-) -> Result<Vec<Array>> {
-    call("precompiled_cuda_kernel", || {
-        ffi::precompiled_cuda_kernel(source, compiled, inputs, launch, scalars, shared_memory)
-    })
+) -> Result<GpuKernel> {
+    call("precompiled_cuda_kernel", || ffi::precompiled_cuda_kernel(source, compiled, scalars, shared_memory))
+        .map(GpuKernel)
 }

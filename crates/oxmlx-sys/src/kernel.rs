@@ -4,6 +4,8 @@
 //! the stream's thread; the body runs there, outside the lock, as a worker ([`lock::as_worker`]): it sees
 //! memory ([`Input`], [`Output`]) and can't enter MLX. A transform that meets the node uses its own rule or its fallback, a
 //! function of MLX operations, on the thread that traces.
+//!
+//! On a GPU the node runs a kernel from source ([`apply_gpu`]), with the same rules.
 
 use std::sync::Arc;
 
@@ -11,27 +13,37 @@ use crate::array::Status;
 use crate::call::call;
 use crate::closure::{BoxError, Closure, FailureSlot};
 use crate::evaluation::Guilt;
+use crate::gpu_kernel::{GpuKernel, Launch};
 use crate::transforms::PENDING;
 use crate::{Array, Exception, ExceptionKind, Result, lock};
 
 #[cxx::bridge(namespace = "oxmlx::kernel")]
 #[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
 mod ffi {
+    struct Mapped {
+        arrays: Vec<Array>,
+        axes: Vec<i32>,
+    }
+
     extern "Rust" {
         type Node;
         fn name(self: &Node) -> &str;
         fn in_place_of(self: &Node, output: usize) -> i32;
         fn output_shapes(self: &Node, inputs: &[Array]) -> Result<Vec<i32>>;
-        fn output_dtypes(self: &Node) -> Vec<u8>;
+        fn output_dtypes(self: &Node, inputs: &[Array]) -> Vec<u8>;
         fn run(self: &Node, inputs: &[Array], outputs: &[Array], reused: &[bool], fault: &Fault);
         fn has_vjp(self: &Node) -> bool;
         fn vjp(self: &Node, primals: &[Array], cotangents: &[Array], outputs: &[Array]) -> Result<Vec<Array>>;
+        fn has_vmap(self: &Node) -> bool;
+        fn vmap(self: &Node, inputs: &[Array], axes: &[i32]) -> Result<Mapped>;
+        fn launch(self: &Node, inputs: &[Array], outputs: &[Array]) -> Result<Launch>;
         fn has_fallback(self: &Node) -> bool;
         fn fallback(self: &Node, inputs: &[Array]) -> Result<Vec<Array>>;
     }
 
     unsafe extern "C++" {
         include!("kernel.h");
+        include!("oxmlx-sys/src/gpu_kernel.rs.h");
 
         #[namespace = "mlx::core"]
         #[cxx_name = "array"]
@@ -39,7 +51,19 @@ mod ffi {
         #[namespace = "oxmlx::evaluation"]
         type Fault = crate::evaluation::ffi::Fault;
 
+        #[namespace = "oxmlx::gpu_kernel"]
+        type GpuKernel = crate::gpu_kernel::ffi::GpuKernel;
+        #[namespace = "oxmlx::gpu_kernel"]
+        type Launch = crate::gpu_kernel::ffi::Launch;
+
         fn apply(node: Box<Node>, inputs: &[Array], shapes: &[i32]) -> Result<Vec<Array>>;
+        fn apply_gpu(
+            node: Box<Node>,
+            kernel: &SharedPtr<GpuKernel>,
+            inputs: &[Array],
+            shapes: &[i32],
+            plain: bool,
+        ) -> Result<Vec<Array>>;
         fn raw_data(a: &Array) -> *const u8;
         fn raw_strides(a: &Array) -> &[i64];
         fn raw_row_contiguous(a: &Array) -> bool;
@@ -226,20 +250,40 @@ pub type ShapeRule = dyn Fn(&[&[i32]]) -> std::result::Result<Vec<Vec<i32>>, Box
 /// The rule of the vector-Jacobian product: primals, cotangents and outputs to one gradient a primal.
 pub type VjpRule = dyn Fn(&[Array], &[Array], &[Array]) -> std::result::Result<Vec<Array>, BoxError> + Send + Sync;
 
+/// The rule of vectorisation: the kernel itself, inputs and their mapped axes (-1 for none), to outputs and theirs.
+pub type VmapRule =
+    dyn Fn(&Arc<Definition>, &[Array], &[i32]) -> std::result::Result<(Vec<Array>, Vec<i32>), BoxError> + Send + Sync;
+
+/// How a GPU runs a node, from its inputs and outputs.
+pub type LaunchRule = dyn Fn(&[Array], &[Array]) -> std::result::Result<Launch, BoxError> + Send + Sync;
+
+/// The dtype of an output.
+#[derive(Clone, Copy, Debug)]
+pub enum OutputDtype {
+    /// A dtype by its code.
+    Code(u8),
+    /// That of an input.
+    OfInput(usize),
+}
+
 /// What a kernel is, shared by all its nodes.
 pub struct Definition {
     /// The name, for graph exports and errors.
     pub name: String,
-    /// The computation.
-    pub body: Box<Body>,
+    /// The computation on the CPU.
+    pub body: Option<Box<Body>>,
+    /// How a GPU runs a node of it.
+    pub launch: Option<Box<LaunchRule>>,
     /// The outputs' shapes.
     pub shapes: Box<ShapeRule>,
-    /// One dtype code an output.
-    pub dtypes: Vec<u8>,
+    /// One dtype an output.
+    pub dtypes: Vec<OutputDtype>,
     /// For each output, the input whose memory it may take over, or -1.
     pub in_place_of: Vec<i32>,
     /// The gradient's own rule.
     pub vjp: Option<Box<VjpRule>>,
+    /// The rule of `vmap`.
+    pub vmap: Option<Box<VmapRule>>,
     /// The same function in MLX operations, for the transforms.
     pub fallback: Option<Closure>,
 }
@@ -277,8 +321,13 @@ impl Node {
         PENDING.catch(|| self.definition.flat_shapes(inputs))
     }
 
-    fn output_dtypes(&self) -> Vec<u8> {
-        self.definition.dtypes.clone()
+    fn output_dtypes(&self, inputs: &[Array]) -> Vec<u8> {
+        let code = |dtype: &OutputDtype| match *dtype {
+            OutputDtype::Code(code) => code,
+            // An input that is not there is refused by `apply`.
+            OutputDtype::OfInput(i) => inputs.get(i).map_or(0, Array::dtype_code),
+        };
+        self.definition.dtypes.iter().map(code).collect()
     }
 
     /// The body, on a stream's thread. How it fails is kept in `fault`.
@@ -287,6 +336,7 @@ impl Node {
         let failures = FailureSlot::default();
         let outcome = failures.catch(|| {
             let turned: Vec<Option<Turned>> = inputs.iter().map(Turned::new).collect();
+            let Some(body) = &self.definition.body else { return Err("the kernel has no body for the CPU".into()) };
             let taken = |i: usize| {
                 (0..).zip(reused).any(|(o, &reused)| reused && usize::try_from(self.in_place_of(o)) == Ok(i))
             };
@@ -298,7 +348,7 @@ impl Node {
                 .collect();
             let mut outputs: Vec<Output<'_>> =
                 outputs.iter().zip(reused).map(|(array, &reused)| Output { array, reused }).collect();
-            (self.definition.body)(&inputs, &mut outputs)
+            body(&inputs, &mut outputs)
         });
         if outcome.is_ok() {
             return;
@@ -326,6 +376,21 @@ impl Node {
         PENDING.catch(|| rule(primals, cotangents, outputs))
     }
 
+    fn has_vmap(&self) -> bool {
+        self.definition.vmap.is_some()
+    }
+
+    fn vmap(&self, inputs: &[Array], axes: &[i32]) -> std::result::Result<ffi::Mapped, String> {
+        let Some(rule) = &self.definition.vmap else { return Err("the kernel has no vmap rule".into()) };
+        PENDING.catch(|| rule(&self.definition, inputs, axes).map(|(arrays, axes)| ffi::Mapped { arrays, axes }))
+    }
+
+    /// How a GPU runs the node. Called while MLX dispatches, where no transform waits for the failure.
+    fn launch(&self, inputs: &[Array], outputs: &[Array]) -> std::result::Result<Launch, String> {
+        let Some(rule) = &self.definition.launch else { return Err("the kernel has no body for a GPU".into()) };
+        FailureSlot::default().catch(|| rule(inputs, outputs))
+    }
+
     fn has_fallback(&self) -> bool {
         self.definition.fallback.is_some()
     }
@@ -338,14 +403,48 @@ impl Node {
     }
 }
 
+impl Definition {
+    fn node(self: &Arc<Self>, inputs: &[Array]) -> Result<(Box<Node>, Vec<i32>)> {
+        let of_input = self.dtypes.iter().filter_map(|d| if let OutputDtype::OfInput(i) = d { Some(*i) } else { None });
+        if let Some(i) = of_input.max().filter(|&i| i >= inputs.len()) {
+            let text = format!("an output of kernel {} has the dtype of input {i}, of {}", self.name, inputs.len());
+            return Err(Exception::new(ExceptionKind::InvalidArgument, "kernel", text));
+        }
+        let shapes = self.flat_shapes(inputs).map_err(closure_failed)?;
+        Ok((Box::new(Node { definition: Arc::clone(self) }), shapes))
+    }
+}
+
 /// Builds a node over `inputs` on the current stream, which must be a CPU stream. Lazy.
 ///
 /// # Errors
 /// `Closure` when the shape rule fails; `Device` on a GPU stream, once evaluated.
 pub fn apply(definition: &Arc<Definition>, inputs: &[Array]) -> Result<Vec<Array>> {
-    let shapes = definition.flat_shapes(inputs).map_err(|error| {
-        Exception::new(ExceptionKind::Closure, "kernel", error.to_string()).with_cause(Arc::from(error))
-    })?;
-    let node = Box::new(Node { definition: Arc::clone(definition) });
+    let (node, shapes) = definition.node(inputs)?;
     call("kernel", || ffi::apply(node, inputs, &shapes))
+}
+
+/// The outputs of the kernel's fallback, if it has one.
+pub fn apply_fallback(definition: &Definition, inputs: &[Array]) -> Option<Result<Vec<Array>>> {
+    let outputs = definition.fallback.as_ref()?.call(inputs);
+    Some(outputs.map_err(closure_failed))
+}
+
+fn closure_failed(error: BoxError) -> Exception {
+    Exception::new(ExceptionKind::Closure, "kernel", error.to_string()).with_cause(Arc::from(error))
+}
+
+/// Builds a node over `inputs` that runs `kernel` on the current stream, which must be a GPU stream. Lazy. A `plain` node is one of
+/// MLX's own, without the rules for transforms: what an export can hold.
+///
+/// # Errors
+/// `Closure` when the shape rule fails; what MLX throws for names and numbers that do not fit.
+pub fn apply_gpu(
+    definition: &Arc<Definition>,
+    kernel: &GpuKernel,
+    inputs: &[Array],
+    plain: bool,
+) -> Result<Vec<Array>> {
+    let (node, shapes) = definition.node(inputs)?;
+    call("kernel", || ffi::apply_gpu(node, kernel.shared(), inputs, &shapes, plain))
 }

@@ -30,7 +30,7 @@ pub(crate) use norm::{layer_norm, rms_norm};
 pub(crate) use quantized::quantized_matmul;
 pub(crate) use rope::rope;
 pub(crate) use softmax::softmax;
-pub(crate) use swiglu::swiglu;
+pub(crate) use swiglu::{swiglu, swiglu_body};
 
 use crate::kernel::{BoxError, Input, Output};
 use crate::{Device, Dtype, Error, ErrorKind, Result};

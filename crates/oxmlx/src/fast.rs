@@ -2,7 +2,6 @@
 
 mod attention;
 mod delta;
-mod gpu_kernel;
 mod loss;
 mod norm;
 
@@ -11,7 +10,6 @@ use oxmlx_sys::generated::fast as raw;
 pub(crate) use self::attention::mlx_attention;
 pub use self::attention::{Attention, attention};
 pub use self::delta::{GatedDelta, gated_delta_update};
-pub use self::gpu_kernel::{GpuKernel, GpuSource, KernelScalar, Launch, MetalMath, TemplateValue};
 pub use self::loss::cross_entropy;
 pub use self::norm::layer_norm;
 pub(crate) use self::norm::mlx_layer_norm;

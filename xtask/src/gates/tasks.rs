@@ -16,7 +16,7 @@ const LATER: [&str; 5] = ["dispatch", "enqueue", "atexit", "scalar_over", "Data"
 /// The functions of the shim that build a node, by their file. The methods of primitives are looked at besides.
 pub(super) const BUILDERS: &[(&str, &str)] = &[
     ("kernel.cpp", "apply"),
-    ("gpu_kernel.cpp", "call"),
+    ("gpu_kernel.cpp", "primitive"),
     ("gpu_kernel.cpp", "metal_kernel"),
     ("gpu_kernel.cpp", "cuda_kernel"),
     ("gpu_kernel.cpp", "precompiled_cuda_kernel"),

@@ -364,11 +364,11 @@
 //! | `mlx.core` | here |
 //! |---|---|
 //! | `fast.cross_entropy` | [`fast::cross_entropy`] |
-//! | `fast.cuda_kernel` | [`fast::GpuSource::cuda`] |
+//! | `fast.cuda_kernel` | [`kernel::Builder::cuda`] |
 //! | `fast.gated_delta_update` | [`fast::gated_delta_update`] |
 //! | `fast.layer_norm` | [`fast::layer_norm`] |
-//! | `fast.metal_kernel` | [`fast::GpuSource::metal`] |
-//! | `fast.precompiled_cuda_kernel` | [`fast::GpuSource::precompiled_cuda`] |
+//! | `fast.metal_kernel` | [`kernel::Builder::metal`] |
+//! | `fast.precompiled_cuda_kernel` | [`kernel::Source::compiled`] |
 //! | `fast.rms_norm` | [`fast::rms_norm`] |
 //! | `fast.rope` | [`fast::rope`], [`fast::rope_offsets`] |
 //! | `fast.scaled_dot_product_attention` | [`fast::scaled_dot_product_attention`], [`fast::attention`] |
@@ -540,5 +540,5 @@
 #[allow(unused_imports, reason = "the names that the links above begin with")]
 use crate::{
     Array, Device, Dtype, Element, Stream, array, async_eval, build_info, distributed, dtype, einsum, eval, fast, fft,
-    index, io, linalg, memory, ops, quantize, random, shape, stream, transforms,
+    index, io, kernel, linalg, memory, ops, quantize, random, shape, stream, transforms,
 };

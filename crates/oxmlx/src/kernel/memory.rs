@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use oxmlx_sys::kernel as sys;
 
 use super::BoxError;
-use crate::{Dtype, Element, Error, ErrorKind};
+use crate::{Complex32, Dtype, Element, Error, ErrorKind, bf16, f16};
 
 /// An input of a running body.
 #[derive(Clone, Copy)]
@@ -118,6 +118,27 @@ impl<'a> Output<'a> {
     /// them and the body copies what it keeps.
     pub fn holds_input(&self) -> bool {
         self.0.holds_input()
+    }
+
+    /// Sets every element, as a cast of `value` to the dtype.
+    pub(super) fn fill(&mut self, value: f32) -> Result<(), BoxError> {
+        match self.dtype() {
+            Dtype::Bool => self.0.bytes_mut().fill((value != 0.0).into()),
+            Dtype::Uint8 => self.as_mut_slice::<u8>()?.fill(value as u8),
+            Dtype::Uint16 => self.as_mut_slice::<u16>()?.fill(value as u16),
+            Dtype::Uint32 => self.as_mut_slice::<u32>()?.fill(value as u32),
+            Dtype::Uint64 => self.as_mut_slice::<u64>()?.fill(value as u64),
+            Dtype::Int8 => self.as_mut_slice::<i8>()?.fill(value as i8),
+            Dtype::Int16 => self.as_mut_slice::<i16>()?.fill(value as i16),
+            Dtype::Int32 => self.as_mut_slice::<i32>()?.fill(value as i32),
+            Dtype::Int64 => self.as_mut_slice::<i64>()?.fill(value as i64),
+            Dtype::Float16 => self.as_mut_slice::<f16>()?.fill(f16::from_f32(value)),
+            Dtype::Bfloat16 => self.as_mut_slice::<bf16>()?.fill(bf16::from_f32(value)),
+            Dtype::Float32 => self.as_mut_slice::<f32>()?.fill(value),
+            Dtype::Float64 => self.as_mut_slice::<f64>()?.fill(value.into()),
+            Dtype::Complex64 => self.as_mut_slice::<Complex32>()?.fill(value.into()),
+        }
+        Ok(())
     }
 
     /// The elements to fill, in row-major order.

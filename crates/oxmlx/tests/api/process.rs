@@ -2,7 +2,6 @@
 
 use oxmlx::array::{print_precision, set_print_precision};
 use oxmlx::distributed::{self, Backend};
-use oxmlx::fast::{GpuSource, Launch};
 use oxmlx::{Array, Complex32, Device, Dtype, ErrorKind, Result, Stream, ops};
 
 /// `str()` of the same arrays in Python MLX 0.32.4. The precision holds for the process, hence one test.
@@ -67,24 +66,4 @@ fn a_group_of_one_gives_its_inputs_back_and_sends_to_nobody() -> Result<()> {
         assert_eq!(distributed::init_strict(Backend::Mpi).unwrap_err().kind(), ErrorKind::Backend);
     }
     distributed::clear_backends()
-}
-
-#[test]
-#[expect(unsafe_code, reason = "kernels from source are their author's")]
-fn a_gpu_kernel_without_its_gpu_is_unsupported() -> Result<()> {
-    if Device::Gpu.count()? > 0 {
-        return Ok(());
-    }
-    let source = GpuSource::new("f", "out[0] = inp[0];").inputs(&["inp"]).outputs(&["out"]);
-    // SAFETY: nothing is launched: there is no GPU.
-    let metal = unsafe { source.clone().metal() };
-    assert_eq!(metal.unwrap_err().kind(), ErrorKind::Unsupported);
-    // SAFETY: nothing is launched: there is no GPU.
-    let cuda = unsafe { source.clone().cuda() };
-    assert_eq!(cuda.unwrap_err().kind(), ErrorKind::Unsupported);
-    let launch = Launch::new([1, 1, 1], [1, 1, 1]).output(1, Dtype::Float32);
-    // SAFETY: nothing is launched: there is no GPU.
-    let compiled = unsafe { source.precompiled_cuda(b"", &[], &launch, &[]) };
-    assert_eq!(compiled.unwrap_err().kind(), ErrorKind::Unsupported);
-    Ok(())
 }

@@ -12,7 +12,7 @@ use oxmlx::fused::{
 };
 use oxmlx::index::{Index, Slice};
 use oxmlx::io::GgufValue;
-use oxmlx::kernel::{Constant, Kernel};
+use oxmlx::kernel::{Accepts, Constant, Kernel, for_each_chunk, stock};
 use oxmlx::memory::PeakMemory;
 use oxmlx::quantize::{Affine, Format, Operand, Picks, Quantized};
 use oxmlx::storage::StorageExportOptions;
@@ -220,6 +220,7 @@ pub(crate) const PROGRAMS: &[Entry] = &[
         Ok(out)
     }),
     ("Kernel", kernel),
+    ("stock", stock_kernels),
     ("StorageView", |d| {
         let x = d.array();
         let options = StorageExportOptions::default().wait_until_available(d.flag()).require_row_contiguous(d.flag());
@@ -488,6 +489,49 @@ fn kernel(d: &mut Draw) -> Result<Vec<Array>> {
     };
     // A body's panic goes on in whoever asks for the values.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| Ok(vec![]))
+}
+
+/// Kernels that come with oxmlx, over shapes that fit and others: kernel::stock::silu_mul, kernel::stock::log_sum_exp,
+/// kernel::stock::quantized_scores; and what is told of a launch.
+fn stock_kernels(d: &mut Draw) -> Result<Vec<Array>> {
+    let affine = Affine::new(d.one_of(&[32, 64]), d.one_of(&[2, 3, 4, 8]))?;
+    let (kernel, shapes): (Kernel, Vec<Vec<i32>>) = match d.below(3) {
+        0 => (stock::silu_mul()?, vec![vec![3, 5]; 2]),
+        1 => (stock::log_sum_exp()?, vec![vec![2, 9]]),
+        _ => {
+            let words = 64 / 32 * affine.bits();
+            let factors = vec![1, 2, 3, 64 / affine.group_size()];
+            (stock::quantized_scores(affine)?, vec![vec![1, 4, 1, 64], vec![1, 2, 3, words], factors.clone(), factors])
+        }
+    };
+    let mut x: Vec<Array> = Vec::new();
+    for (i, shape) in shapes.iter().enumerate() {
+        let drawn = if d.below(8) == 0 { d.array() } else { d.array_of(shape) };
+        let dtype = if d.below(12) == 0 {
+            d.dtype()
+        } else if i == 1 && shapes.len() == 4 {
+            Dtype::Uint32
+        } else {
+            Dtype::Float32
+        };
+        x.push(drawn.astype(dtype)?);
+    }
+    x.retain(|a| a.size() <= crate::COMPUTED);
+    let described: Vec<(&[i32], Dtype)> = x.iter().map(|a| (a.shape(), a.dtype())).collect();
+    let _ = (kernel.launch(&described).is_ok(), kernel.warm_up(&x).is_ok());
+    let declared = Kernel::builder("declared").input("x", Accepts::floats()).output_like(d.below(2)).init(d.float32());
+    let length = d.below(9);
+    let declared = declared
+        .cpu(move |_, outputs| {
+            for_each_chunk(outputs[0].as_bytes_mut(), length, |i, piece| piece.fill(i as u8 & 1));
+            Ok(())
+        })
+        .vmap(|kernel, x, axes| Ok((kernel.apply(x)?, axes.to_vec())))
+        .build()?;
+    let mut out = kernel.apply(&x)?;
+    out.extend(declared.apply(&x[..1.min(x.len())])?);
+    oxmlx::eval(&out)?;
+    Ok(out)
 }
 
 /// Blocks of a decoder: mostly of shapes that fit.
