@@ -8,5 +8,6 @@ use oxmlx_lm::{ChatTemplate, Message};
 fuzz_target!(|source: &str| {
     let Ok(template) = ChatTemplate::new(source) else { return };
     let call = Message::assistant("").with("tool_calls", vec!["f".to_owned()]);
-    let _ = template.render(&[Message::system("be brief"), Message::user("é\n{{ x }}"), call, Message::new("tool", "7")]);
+    let _ =
+        template.render(&[Message::system("be brief"), Message::user("é\n{{ x }}"), call, Message::new("tool", "7")]);
 });

@@ -28,7 +28,7 @@ fuzz_target!(init: seed(), |data: &[u8]| {
     }
     let file = Arc::new(Mapped::from_vec("fuzz.gguf", data.to_vec()));
     let Ok(gguf) = Gguf::parse(&file) else { return };
-    gguf.tensors().for_each(|tensor| drop(tensor.values()));
+    gguf.tensors().iter().for_each(|tensor| drop(tensor.values()));
     let _ = LlamaConfig::from_gguf(&gguf);
     if let Ok(checkpoint) = Checkpoint::from_gguf(&gguf, &file) {
         checkpoint.names().for_each(|name| drop(checkpoint.tensor(name)));
