@@ -25,7 +25,8 @@ fn main() -> Result<()> {
     let threads = Pool::global().threads();
     println!("{threads} threads; medians of {ROUNDS} rounds");
     let only = after("--only").map(String::as_str);
-    if only.is_none_or(|only| only == "matmul") {
+    // The BLAS that takes the place of MLX's own is Linux' only.
+    if cfg!(target_os = "linux") && only.is_none_or(|only| only == "matmul") {
         let other = OpenBlas::open(after("--openblas").map_or("libopenblas.so.0", String::as_str), threads);
         for n in [512, 1024, 2048] {
             products(n, other.as_ref())?;
@@ -60,6 +61,7 @@ fn products(n: usize, other: Option<&OpenBlas>) -> Result<()> {
         for (i, [a, b]) in operands.iter().enumerate() {
             alone(&mut times[i], || eval(&[ops::matmul(a, b)?]))?;
         }
+        #[cfg(target_os = "linux")]
         alone(&mut times[3], || {
             // SAFETY: three n by n matrices; nobody else uses the last.
             unsafe { call(blas::cblas_sgemm, side, matrices, c.as_mut_ptr()) };
