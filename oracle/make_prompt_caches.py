@@ -4,10 +4,17 @@
     python oracle/make_prompt_caches.py --check FILE...            (mlx-lm loads files of oxmlx and goes on with them)
 """
 
+import importlib.util
 import sys
+import types
 from pathlib import Path
 
 import mlx.core as mx
+
+# The package as its folder alone: its caches need nothing but MLX, what it imports at its start needs much more.
+package = types.ModuleType("mlx_lm")
+package.__path__ = importlib.util.find_spec("mlx_lm").submodule_search_locations
+sys.modules["mlx_lm"] = package
 from mlx_lm.models.cache import (
     ChunkedKVCache,
     KVCache,
@@ -46,7 +53,9 @@ CACHES = {
 
 def check(path):
     """The next token's row must come last, and the cache must hold a window of the rows before it."""
-    for cache in load_prompt_cache(path):
+    caches = load_prompt_cache(path)
+    assert caches, f"{path}: no caches"
+    for cache in caches:
         at = cache.offset
         keys, _ = cache.update_and_fetch(rows(at, 1), rows(at, 1))
         if isinstance(cache, QuantizedKVCache):

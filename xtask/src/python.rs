@@ -20,30 +20,49 @@ pub(crate) struct Requirements {
     text: &'static str,
     /// What the user should know before it is installed.
     remark: &'static str,
+    /// Whether what these packages ask for is installed too.
+    with_dependencies: bool,
 }
 
 /// What `cargo xtask bench compare` measures against.
 pub(crate) const BENCH: Requirements =
-    Requirements { file: "bench.txt", text: include_str!("python/bench.txt"), remark: "" };
+    Requirements { file: "bench.txt", text: include_str!("python/bench.txt"), remark: "", with_dependencies: true };
 
 /// What `--llama-cpp` adds to it.
 pub(crate) const LLAMA_CPP: Requirements = Requirements {
     file: "llama-cpp.txt",
     text: include_str!("python/llama-cpp.txt"),
     remark: "; llama.cpp is compiled, which takes minutes",
+    with_dependencies: true,
 };
 
 /// What the tests need.
 pub(crate) const TEST: Requirements =
-    Requirements { file: "test.txt", text: include_str!("python/test.txt"), remark: "" };
+    Requirements { file: "test.txt", text: include_str!("python/test.txt"), remark: "", with_dependencies: true };
+
+/// mlx-lm for the tests: its modules that need no more than MLX.
+pub(crate) const TEST_MLX_LM: Requirements = Requirements {
+    file: "test-mlx-lm.txt",
+    text: include_str!("python/test-mlx-lm.txt"),
+    remark: "",
+    with_dependencies: false,
+};
 
 /// A C++ compiler for macOS that runs anywhere.
-pub(crate) const ZIG: Requirements =
-    Requirements { file: "zig.txt", text: include_str!("python/zig.txt"), remark: "; 90 MB are fetched" };
+pub(crate) const ZIG: Requirements = Requirements {
+    file: "zig.txt",
+    text: include_str!("python/zig.txt"),
+    remark: "; 90 MB are fetched",
+    with_dependencies: true,
+};
 
 /// What `cargo xtask gates` compares C++ with.
-pub(crate) const CLANG_FORMAT: Requirements =
-    Requirements { file: "clang-format.txt", text: include_str!("python/clang-format.txt"), remark: "" };
+pub(crate) const CLANG_FORMAT: Requirements = Requirements {
+    file: "clang-format.txt",
+    text: include_str!("python/clang-format.txt"),
+    remark: "",
+    with_dependencies: true,
+};
 
 /// A virtual environment with pinned packages.
 pub(crate) struct Environment {
@@ -105,6 +124,9 @@ impl Environment {
         let mut pip = Command::new(self.python());
         pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check", "--requirement"]);
         pip.arg(tree::root().join("xtask/src/python").join(wanted.file)).stdin(Stdio::null());
+        if !wanted.with_dependencies {
+            pip.arg("--no-deps");
+        }
         tree::run("pip install", &mut pip)?;
         fs::write(&note, wanted.text).map_err(Error::io("writing", &note))
     }
@@ -112,7 +134,7 @@ impl Environment {
 
 #[cfg(test)]
 mod tests {
-    use super::{BENCH, TEST};
+    use super::{BENCH, TEST, TEST_MLX_LM};
     use crate::mlx::pin::Pin;
 
     #[test]
@@ -124,5 +146,11 @@ mod tests {
                 assert!(list.text.lines().any(|text| text.split(';').next() == Some(line.as_str())), "{line}");
             }
         }
+    }
+    #[test]
+    fn tests_and_comparisons_go_by_one_mlx_lm() {
+        let pinned = |text: &'static str| text.lines().find(|line| line.starts_with("mlx-lm=="));
+        assert!(pinned(BENCH.text).is_some());
+        assert_eq!(pinned(BENCH.text), pinned(TEST_MLX_LM.text));
     }
 }

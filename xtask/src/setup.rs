@@ -11,7 +11,7 @@ use crate::mlx::prefix::Prefix;
 use crate::mlx::provision::{self, Outcome, Pip};
 use crate::mlx::resolve::Search;
 use crate::mlx::world::{self, System, World};
-use crate::python::{Environment, TEST};
+use crate::python::{Environment, TEST, TEST_MLX_LM};
 
 pub(crate) const HELP: &str = "\
 Usage: cargo xtask setup [--no-model] [--tests]
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
 /// The Python that tests run, and the data that an example learns.
 pub(crate) fn for_tests() -> Result<Environment, Error> {
     digits::ready()?;
-    Environment::ready("test", &[&TEST])
+    Environment::ready("test", &[&TEST, &TEST_MLX_LM])
 }
 
 /// Makes everything ready, one line a step on standard error.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 use oxmlx_lm::StopMatcher;
 
+use crate::bench_args::BenchArgs;
+use crate::draft_args::DraftArgs;
 use crate::failure::Failure;
 use crate::sampling_args::SamplingArgs;
 
@@ -26,6 +28,8 @@ pub(crate) enum Command {
     Info(InfoArgs),
     /// Compare a model's logits and greedy tokens with reference data
     Verify(VerifyArgs),
+    /// Measure how fast this machine is with a model, or with single operations
+    Bench(BenchArgs),
 }
 
 /// Which model and how tokens are chosen.
@@ -48,9 +52,16 @@ pub(crate) struct ModelArgs {
     pub(crate) prefill_chunk: usize,
     #[command(flatten)]
     pub(crate) sampling: SamplingArgs,
+    #[command(flatten)]
+    pub(crate) drafts: DraftArgs,
 }
 
 impl ModelArgs {
+    /// Refuses what no model could be asked: told before one is loaded.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.drafts.check(&self.sampling.check()?)
+    }
+
     /// Where an answer ends; refuses a text that can't be one.
     pub(crate) fn stops(&self) -> Result<StopMatcher, Failure> {
         Ok(StopMatcher::new(self.stop.iter().cloned())?)

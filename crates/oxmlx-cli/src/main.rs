@@ -8,8 +8,10 @@
 //! library without them, or none at all, is the loader's message and exit code 127.
 
 mod args;
+mod bench_args;
 mod cancel;
 mod commands;
+mod draft_args;
 mod failure;
 mod model;
 mod progress;
@@ -46,6 +48,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Chat(args) => commands::chat::run(args),
         Command::Info(args) => commands::info::run(args),
         Command::Verify(args) => commands::verify::run(args),
+        Command::Bench(args) => commands::bench::run(args),
     }
 }
 

@@ -116,9 +116,9 @@ struct ScriptBias {
 }
 
 impl SamplingArgs {
-    /// Refuses what no model could be asked: told before one is loaded.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        self.settings().and_then(|s| s.build().map(drop)).map_err(Failure::Flag)
+    /// Refuses what no model could be asked, and gives the rest: what needs no tokenizer.
+    pub(crate) fn check(&self) -> Result<SamplingParams, Failure> {
+        self.settings().and_then(SamplingParamsBuilder::build).map_err(Failure::Flag)
     }
 
     /// The parameters, for a model with this tokenizer and these end tokens.

@@ -1,5 +1,6 @@
 //! Element types: MLX's fourteen dtypes, and the Rust types that hold them.
 
+use bytemuck::checked::CheckedCastError;
 use half::{bf16, f16};
 use num_complex::Complex32;
 
@@ -9,7 +10,14 @@ pub use oxmlx_sys::types::{Dtype, DtypeCategory, DtypeKind};
 use crate::{Array, Error, ErrorKind, Result};
 
 mod sealed {
-    pub trait Sealed {}
+    use bytemuck::checked::CheckedCastError;
+
+    pub trait Sealed: Sized {
+        /// Bytes as elements where they lie. Only of types that not every bit pattern is a value of each element is looked at, which
+        /// takes long for a model's weights without optimisation.
+        #[doc(hidden)]
+        fn cast(bytes: &[u8]) -> Result<&[Self], CheckedCastError>;
+    }
 }
 
 /// A Rust type that an array can be made from and read as. Sealed: there is one for each [`Dtype`].
@@ -20,15 +28,28 @@ pub trait Element: sealed::Sealed + bytemuck::CheckedBitPattern + bytemuck::NoUn
 
 macro_rules! elements {
     ($($rust:ty => $dtype:ident),+ $(,)?) => {$(
-        impl sealed::Sealed for $rust {}
+        impl sealed::Sealed for $rust {
+            fn cast(bytes: &[u8]) -> Result<&[Self], CheckedCastError> {
+                Ok(bytemuck::try_cast_slice(bytes)?)
+            }
+        }
         impl Element for $rust {
             const DTYPE: Dtype = Dtype::$dtype;
         }
     )+};
 }
 
+impl sealed::Sealed for bool {
+    fn cast(bytes: &[u8]) -> Result<&[Self], CheckedCastError> {
+        bytemuck::checked::try_cast_slice(bytes)
+    }
+}
+
+impl Element for bool {
+    const DTYPE: Dtype = Dtype::Bool;
+}
+
 elements! {
-    bool => Bool,
     u8 => Uint8,
     u16 => Uint16,
     u32 => Uint32,

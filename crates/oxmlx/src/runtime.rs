@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use oxmlx_kernels::Pool;
 use oxmlx_sys::generated::device as raw;
 use oxmlx_sys::{runtime as sys, types};
 
@@ -199,6 +200,24 @@ pub fn version_compiled() -> &'static str {
 /// [`version_compiled`].
 pub fn version_loaded() -> &'static str {
     sys::version_loaded()
+}
+
+/// How many threads oxmlx's own CPU kernels compute on.
+pub fn cpu_threads() -> usize {
+    Pool::global().threads()
+}
+
+/// Sets how many threads oxmlx's own CPU kernels compute on from now on; 0 means one for each processor that the process may use, which
+/// is where it starts. MLX's own CPU operations always run on one.
+///
+/// ```
+/// use oxmlx::runtime;
+/// runtime::set_cpu_threads(1);
+/// assert_eq!(runtime::cpu_threads(), 1);
+/// runtime::set_cpu_threads(0);
+/// ```
+pub fn set_cpu_threads(threads: usize) {
+    Pool::global().set_threads(threads);
 }
 
 /// Runs `f` with its operations going to the processor, whatever the default device is.

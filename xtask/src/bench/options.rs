@@ -14,6 +14,7 @@ pub(super) struct Options {
     pub(super) llama_cpp: bool,
     pub(super) json: bool,
     pub(super) oxmlx: Option<PathBuf>,
+    pub(super) svg: Option<PathBuf>,
 }
 
 impl Options {
@@ -27,6 +28,7 @@ impl Options {
             llama_cpp: false,
             json: false,
             oxmlx: None,
+            svg: None,
         };
         let mut rest = arguments.iter();
         while let Some(option) = rest.next() {
@@ -37,10 +39,8 @@ impl Options {
                 "--tokens" => options.tokens = number(option, value()?, 2..=4096)?,
                 "--rounds" => options.rounds = number(option, value()?, 1..=1000)?,
                 "--threads" => options.threads = number(option, value()?, 1..=processors)?,
-                "--oxmlx" => {
-                    let path = Path::new(value()?);
-                    options.oxmlx = Some(std::path::absolute(path).map_err(Error::io("resolving", path))?);
-                }
+                "--oxmlx" => options.oxmlx = Some(path(value()?)?),
+                "--svg" => options.svg = Some(path(value()?)?),
                 "--llama-cpp" => options.llama_cpp = true,
                 "--json" => options.json = true,
                 _ => Error::unexpected(std::slice::from_ref(option))?,
@@ -50,7 +50,13 @@ impl Options {
     }
 }
 
-fn number(option: &str, value: &str, allowed: std::ops::RangeInclusive<usize>) -> Result<usize, Error> {
+/// A path that does not depend on the folder where a program runs.
+pub(super) fn path(value: &str) -> Result<PathBuf, Error> {
+    std::path::absolute(value).map_err(Error::io("resolving", Path::new(value)))
+}
+
+/// The number that an option has.
+pub(super) fn number(option: &str, value: &str, allowed: std::ops::RangeInclusive<usize>) -> Result<usize, Error> {
     match value.parse() {
         Ok(number) if allowed.contains(&number) => Ok(number),
         _ => {
@@ -70,11 +76,12 @@ mod tests {
 
     #[test]
     fn every_option_is_taken() {
-        let options = parse("--prompt-tokens 9 --tokens 8 --rounds 7 --threads 1 --llama-cpp --json --oxmlx /bin/x");
+        let options =
+            parse("--prompt-tokens 9 --tokens 8 --rounds 7 --threads 1 --llama-cpp --json --oxmlx /bin/x --svg y");
         let Ok(options) = options else { panic!("{options:?}") };
         let numbers = [options.prompt_tokens, options.tokens, options.rounds, options.threads];
         assert_eq!(numbers, [9, 8, 7, 1]);
-        assert!(options.llama_cpp && options.json && options.oxmlx.is_some());
+        assert!(options.llama_cpp && options.json && options.oxmlx.is_some() && options.svg.is_some());
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn script_path(name: &str) -> PathBuf {
 }
 
 /// Runs a program on this input; its standard error is shown as it comes.
-fn output(step: &str, command: &mut Command, input: &str) -> Result<Vec<u8>, Error> {
+pub(super) fn output(step: &str, command: &mut Command, input: &str) -> Result<Vec<u8>, Error> {
     let program = PathBuf::from(command.get_program());
     let failed = |status: String| Error::Step { step: step.to_owned(), status };
     let mut child =
@@ -122,7 +122,7 @@ fn output(step: &str, command: &mut Command, input: &str) -> Result<Vec<u8>, Err
 }
 
 /// The JSON object on the last line.
-fn parse<T: for<'a> Deserialize<'a>>(step: &str, output: &[u8]) -> Result<T, Error> {
+pub(super) fn parse<T: for<'a> Deserialize<'a>>(step: &str, output: &[u8]) -> Result<T, Error> {
     let last = output.trim_ascii_end().rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
     serde_json::from_slice(last).map_err(|error| Error::Step {
         step: step.to_owned(),

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::options::Options;
 use super::peers::{Peer, Run};
+use super::plot::Bar;
 
 /// All runs of a comparison. The first program is the one that the ratios speak of.
 pub(super) struct Report {
@@ -100,6 +101,19 @@ impl Report {
             "machine": self.machine, "load": self.load, "prompt_tokens": self.prompt_tokens, "tokens": self.tokens,
             "threads": self.threads, "steady": self.steady(), "rounds": self.runs[0].len(), "programs": programs,
         })
+    }
+
+    /// The medians and spreads as bars.
+    pub(super) fn plot(&self) -> String {
+        let bars = |figure: fn(&Run) -> f64| -> Vec<Bar> {
+            let bar = |(name, runs): (&&'static str, &Vec<Run>)| {
+                let spread = Spread::of(runs, figure);
+                Bar { name: (*name).to_owned(), height: spread.median, spread: [spread.low, spread.high] }
+            };
+            self.names.iter().zip(&self.runs).map(bar).collect()
+        };
+        let title = format!("{} prompt tokens, {} tokens, {} threads", self.prompt_tokens, self.tokens, self.threads);
+        super::plot::bars(&title, "tokens/s", &[("prefill", bars(prefill)), ("decode", bars(decode))])
     }
 
     fn label(&self, which: usize) -> &str {

@@ -1,5 +1,6 @@
 //! One answer: tokens to text, as they come.
 
+use oxmlx_lm::speculative::DraftStats;
 use oxmlx_lm::{ErrorKind, FinishReason, Request, StopMatcher, StreamDecoder};
 
 use crate::cancel;
@@ -14,14 +15,25 @@ pub(crate) struct Answer {
     pub(crate) tokens: Vec<u32>,
     pub(crate) reason: FinishReason,
     pub(crate) stopwatch: Stopwatch,
+    /// How drafts fared, where there were some to be made.
+    pub(crate) drafts: Option<DraftStats>,
+    /// Tokens that the model has and the tokenizer lacks.
+    without_text: usize,
 }
 
 impl Answer {
     /// The figures, for people.
     pub(crate) fn summary(&self) -> String {
         let watch = &self.stopwatch;
+        let mut more = self.drafts.map_or_else(String::new, |drafts| {
+            let stood = 100.0 * drafts.accepted_of_tested();
+            format!(", {:.2} a pass ({stood:.0} % of the drafts that were looked at stood)", drafts.tokens_per_round())
+        });
+        if self.without_text > 0 {
+            more += &format!(", {} tokens without text", self.without_text);
+        }
         format!(
-            "{} prompt tokens ({} read) at {:.1}/s, {} tokens at {:.1}/s, peak {:.0} MB, {}",
+            "{} prompt tokens ({} read) at {:.1}/s, {} tokens at {:.1}/s{more}, peak {:.0} MB, {}",
             watch.prompt_tokens,
             watch.read_tokens,
             watch.prefill_tps(),
@@ -57,7 +69,8 @@ pub(crate) fn answer(
     let (mut text, mut tokens) = (String::new(), Vec::new());
     let mut generation = match generation {
         Err(error) if error.kind() == ErrorKind::Cancelled => {
-            return Ok(Answer { text, tokens, reason: FinishReason::Cancelled, stopwatch });
+            let (reason, drafts) = (FinishReason::Cancelled, None);
+            return Ok(Answer { text, tokens, reason, stopwatch, drafts, without_text: 0 });
         }
         other => other?,
     };
@@ -91,5 +104,6 @@ pub(crate) fn answer(
         }
     }
     let reason = ended.or(generation.finish_reason()).unwrap_or(FinishReason::Error);
-    Ok(Answer { text, tokens, reason, stopwatch })
+    let (drafts, without_text) = (generation.draft_stats(), decoder.without_text());
+    Ok(Answer { text, tokens, reason, stopwatch, drafts, without_text })
 }

@@ -14,10 +14,11 @@ use crate::model::Loaded;
 const HELP: &str = "/reset starts anew, /exit or Ctrl-D ends, Ctrl-C ends an answer";
 
 pub(crate) fn run(args: ChatArgs) -> Result<ExitCode, Failure> {
-    args.model.sampling.check()?;
+    args.model.check()?;
     args.model.stops()?;
     let mut loaded = Loaded::open(&args.model.model)?;
     let sampling = args.model.sampling.params(&loaded.tokenizer, loaded.policy.eos())?;
+    let drafts = args.model.drafts.load(&sampling, &loaded.tokenizer)?;
     let template = loaded.template()?;
     let system = args.model.system.as_deref().map(Message::system);
     let mut messages: Vec<Message> = system.iter().cloned().collect();
@@ -53,6 +54,7 @@ pub(crate) fn run(args: ChatArgs) -> Result<ExitCode, Failure> {
         cancel::begin_answer();
         let request = Request::of(loaded.policy.spec(args.model.max_tokens, sampling.clone()))
             .prefill_chunk(args.model.prefill_chunk);
+        let request = drafts.iter().fold(request, |request, drafts| drafts.of(request));
         let mut out = std::io::stdout().lock();
         let turn = loaded.conversation(&template, &messages).and_then(|prompt| {
             answer(&mut loaded, &prompt, request, args.model.stops()?, &mut |piece| {

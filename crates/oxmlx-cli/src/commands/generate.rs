@@ -14,12 +14,13 @@ use crate::{cancel, stats};
 
 pub(crate) fn run(args: GenerateArgs) -> Result<ExitCode, Failure> {
     // What the command line says is checked before a model is loaded for it.
-    args.model.sampling.check()?;
+    args.model.check()?;
     let stops = args.model.stops()?;
     let prompt = read_prompt(&args)?;
     cancel::begin_answer();
     let mut loaded = Loaded::open(&args.model.model)?;
     let sampling = args.model.sampling.params(&loaded.tokenizer, loaded.policy.eos())?;
+    let drafts = args.model.drafts.load(&sampling, &loaded.tokenizer)?;
     let tokens = if args.raw {
         loaded.tokenizer.encode_prompt(&prompt)?
     } else {
@@ -29,6 +30,7 @@ pub(crate) fn run(args: GenerateArgs) -> Result<ExitCode, Failure> {
     };
     let request =
         Request::of(loaded.policy.spec(args.model.max_tokens, sampling)).prefill_chunk(args.model.prefill_chunk);
+    let request = drafts.iter().fold(request, |request, drafts| drafts.of(request));
     let mut out = std::io::stdout().lock();
     let answer = answer(&mut loaded, &tokens, request, stops, &mut |piece| {
         if args.json {
@@ -67,7 +69,7 @@ fn read_prompt(args: &GenerateArgs) -> Result<String, Failure> {
 
 fn as_json(answer: &Answer, loaded: &Loaded) -> serde_json::Value {
     let watch = &answer.stopwatch;
-    json!({
+    let mut object = json!({
         "text": answer.text,
         "tokens": answer.tokens,
         "prompt_tokens": watch.prompt_tokens,
@@ -76,5 +78,18 @@ fn as_json(answer: &Answer, loaded: &Loaded) -> serde_json::Value {
         "decode_tps": watch.decode_tps(),
         "peak_bytes": stats::peak_bytes(),
         "finish_reason": answer.reason.as_str(),
-    })
+    });
+    if let Some(drafts) = &answer.drafts {
+        object["drafts"] = json!({
+            "rounds": drafts.rounds,
+            "proposed": drafts.proposed,
+            "tested": drafts.tested,
+            "accepted": drafts.accepted,
+            "tokens": drafts.tokens,
+            "accepted_of_tested": drafts.accepted_of_tested(),
+            "accepted_of_proposed": drafts.accepted_of_proposed(),
+            "tokens_per_round": drafts.tokens_per_round(),
+        });
+    }
+    object
 }

@@ -1,8 +1,10 @@
 //! The `oxmlx` binary from outside: what it prints, where, and how it ends.
 
 mod bad_input;
+mod bench;
 mod chat;
 mod command_line;
+mod drafts;
 #[path = "../../../oxmlx-lm/tests/data/support.rs"]
 #[allow(dead_code, reason = "where the engine's tests find their files; they use more of it")]
 mod files;

@@ -1,5 +1,7 @@
 //! What is proposed, and who proposes.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use crate::{Error, ErrorKind, Result};
 
 /// Tokens that may come next, and where they were drawn by chance, what each was drawn from.
@@ -73,4 +75,12 @@ pub trait Drafter: Send {
     /// # Errors
     /// What its own computation reports.
     fn draft(&mut self, text: &[u32], most: usize) -> Result<Draft>;
+}
+
+/// A drafter that several generations share, one after the other: what it has read of a text it need not read again.
+impl<D: Drafter + ?Sized> Drafter for Arc<Mutex<D>> {
+    fn draft(&mut self, text: &[u32], most: usize) -> Result<Draft> {
+        // One that panicked follows the text anew, or tells what is wrong.
+        self.lock().unwrap_or_else(PoisonError::into_inner).draft(text, most)
+    }
 }

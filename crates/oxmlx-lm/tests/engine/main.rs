@@ -6,6 +6,9 @@ mod caches;
 mod edges;
 mod generate;
 mod prompt_cache;
+#[path = "../../../oxmlx/tests/support/python.rs"]
+#[expect(dead_code, reason = "shared with the tests of oxmlx, which use more of it")]
+mod python;
 mod rounds;
 mod smollm2;
 mod speculative;

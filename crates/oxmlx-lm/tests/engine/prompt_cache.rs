@@ -10,6 +10,7 @@ use oxmlx_lm::cache::{Cache, ChunkedKvCache, KvCache, Positions, QuantizedKvCach
 use oxmlx_lm::engine::{CachePolicy, CachePool, Engine, PrefillOptions, Prefix, SequenceSpec};
 
 use super::batch::{decode, feed, load as model};
+use super::python;
 use crate::support::fixture;
 
 /// Rows whose values are their position plus one, as the fixtures have them.
@@ -107,6 +108,21 @@ fn caches_are_saved_as_mlx_lm_saves_them() {
         let mut again = load(&path).unwrap().0.remove(1).open().unwrap();
         assert_eq!(next_sees(again.as_mut()), sees, "{name}");
     }
+}
+
+/// mlx-lm loads each file, appends a row and looks at which rows the cache holds.
+#[test]
+fn mlx_lm_goes_on_with_caches_that_were_saved_here() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut arguments = vec![fixture("../oracle/make_prompt_caches.py"), "--check".into()];
+    for (name, make, pieces, _) in kinds() {
+        let path = folder.path().join(name).with_extension("safetensors");
+        let saved = fed(make(), pieces).saved().unwrap().unwrap();
+        save(&path, &[saved.clone(), saved], &[("note", "by oxmlx")]).unwrap();
+        arguments.push(path);
+    }
+    let printed = python::run_with(&arguments, folder.path());
+    assert_eq!(printed.lines().count(), 2 * kinds().len(), "{printed}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Array {
         if bytes.is_empty() {
             return Ok(&[]);
         }
-        bytemuck::checked::try_cast_slice(bytes).map_err(|e| {
+        T::cast(bytes).map_err(|e| {
             Error::new(ErrorKind::Format, "as_slice", format!("the array's memory is no slice of {}: {e}", T::DTYPE))
         })
     }

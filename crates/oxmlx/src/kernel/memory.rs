@@ -61,7 +61,7 @@ impl<'a> Input<'a> {
         if bytes.is_empty() {
             return Ok(&[]);
         }
-        bytemuck::checked::try_cast_slice(bytes).map_err(misfit::<T>)
+        T::cast(bytes).map_err(misfit::<T>)
     }
 
     /// The memory of [`as_strided`](Self::as_strided) as bytes.

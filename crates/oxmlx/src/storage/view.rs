@@ -178,7 +178,7 @@ impl StorageView {
         if bytes.is_empty() {
             return Ok(&[]);
         }
-        bytemuck::checked::try_cast_slice(bytes)
+        T::cast(bytes)
             .map_err(|e| Error::new(ErrorKind::Format, OP, format!("the memory is no slice of {}: {e}", T::DTYPE)))
     }
 

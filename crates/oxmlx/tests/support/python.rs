@@ -1,5 +1,6 @@
 //! Python MLX, for tests that exchange files with it.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -20,8 +21,13 @@ pub(crate) fn interpreter() -> PathBuf {
 
 /// Runs a script in `folder` and gives what it prints; the test fails with its error output when it fails.
 pub(crate) fn run(script: &str, folder: &Path) -> String {
+    run_with(["-c", script], folder)
+}
+
+/// As [`run`], with arguments for the interpreter.
+pub(crate) fn run_with(arguments: impl IntoIterator<Item = impl AsRef<OsStr>>, folder: &Path) -> String {
     let mut command = Command::new(interpreter());
-    command.args(["-c", script]).current_dir(folder).env_remove("PYTHONHOME").env_remove("PYTHONPATH");
+    command.args(arguments).current_dir(folder).env_remove("PYTHONHOME").env_remove("PYTHONPATH");
     // The loader's path that cargo sets for our libmlx is not for Python's own.
     command.env_remove("LD_LIBRARY_PATH").env_remove("DYLD_FALLBACK_LIBRARY_PATH");
     let output = command.output().unwrap();
