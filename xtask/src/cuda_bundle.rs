@@ -130,6 +130,9 @@ fn build() -> Result<Vec<(PathBuf, PathBuf)>, Error> {
         }
         found.extend(programs(&String::from_utf8_lossy(&output.stdout)));
     }
+    // The program itself is built by both.
+    found.sort();
+    found.dedup();
     Ok(found)
 }
 

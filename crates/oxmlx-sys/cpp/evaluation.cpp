@@ -5,6 +5,7 @@
 
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
+#include "mlx/ops.h"
 #include "mlx/scheduler.h"
 #include "mlx/transforms.h"
 
@@ -316,7 +317,22 @@ void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::arr
 }
 
 void Guarded::eval_gpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
-  inner_->eval_gpu(inputs, outputs);
+  if (fill_) {
+    auto view = mx::broadcast_to(*fill_, outputs[0].shape(), stream());
+    if (view.has_primitive()) {
+      view.primitive().eval_gpu({*fill_}, outputs);
+    } else {
+      outputs[0].copy_shared_buffer(view);
+    }
+    return;
+  }
+  if (outputs[0].size() > 0) {
+    inner_->eval_gpu({inputs[0]}, outputs);
+    return;
+  }
+  for (auto& out : outputs) {
+    out.set_data(mx::allocator::malloc(0));
+  }
 }
 
 } // namespace oxmlx::evaluation

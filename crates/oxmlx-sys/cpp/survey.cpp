@@ -232,9 +232,10 @@ Survey::Verdict Survey::finish(const mx::array& a) {
     }
   }
   Fault* fault = nullptr;
-  if (a.has_primitive() && a.primitive().device() == mx::Device::cpu) {
+  if (a.has_primitive()) {
+    bool on_cpu = a.primitive().device() == mx::Device::cpu;
     const auto& kind = kind_of(a.primitive());
-    if (kind.allocates) {
+    if (on_cpu && kind.allocates) {
       check_memory(a);
       for (const auto& sibling : a.siblings()) {
         check_memory(sibling);
@@ -246,10 +247,10 @@ Survey::Verdict Survey::finish(const mx::array& a) {
       // MLX divides by the updates' number; gradients build such nodes too.
       wrap(a, mx::contiguous(a.inputs()[0], false, a.primitive().stream()).primitive_ptr(), nullptr);
     } else if (kind.reduces && a.inputs()[0].size() == 0 && !is_extreme(a)) {
-      // MLX loops for ever over some views of no elements.
+      // MLX loops for ever over some views of no elements, and on CUDA divides by their number.
       std::string_view name = a.primitive().name();
       wrap(a, a.primitive_ptr(), nullptr)->fill_with(mx::array(name == "Prod" || name == "And" ? 1 : 0, a.dtype()));
-    } else if (kind.rust || kind.guarded) {
+    } else if (on_cpu && (kind.rust || kind.guarded)) {
       fault = &batch_->faults.emplace_back();
       if (kind.guarded) {
         wrap(a, a.primitive_ptr(), fault);
