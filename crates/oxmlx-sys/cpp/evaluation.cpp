@@ -5,14 +5,12 @@
 
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
-#include "mlx/ops.h"
 #include "mlx/scheduler.h"
 #include "mlx/transforms.h"
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <set>
 #include <utility>
@@ -284,22 +282,27 @@ void guard_exit() {
   });
 }
 
-void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
+// What MLX must not run: true when the outputs have come about without it.
+bool Guarded::given(std::vector<mx::array>& outputs) {
   if (fill_) {
-    auto& out = outputs[0];
-    out.set_data(mx::allocator::malloc(out.nbytes()));
-    for (std::size_t at = 0; at < out.nbytes(); at += fill_->itemsize()) {
-      std::memcpy(out.data<std::uint8_t>() + at, fill_->data<std::uint8_t>(), fill_->itemsize());
-    }
-    return;
+    auto strides = mx::Strides(outputs[0].ndim(), 0);
+    auto flags = mx::array::Flags{outputs[0].size() <= 1, outputs[0].size() <= 1, outputs[0].size() <= 1};
+    outputs[0].copy_shared_buffer(*fill_, strides, flags, fill_->data_size());
+    return true;
   }
-  if (fault_ == nullptr && outputs[0].size() > 0) {
-    inner_->eval_cpu({inputs[0]}, outputs);
-    return;
+  if (outputs[0].size() > 0) {
+    return false;
   }
+  for (auto& out : outputs) {
+    out.set_data(mx::allocator::malloc(0));
+  }
+  return true;
+}
+
+void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
   if (fault_ == nullptr) {
-    for (auto& out : outputs) {
-      out.set_data(mx::allocator::malloc(0));
+    if (!given(outputs)) {
+      inner_->eval_cpu({inputs[0]}, outputs);
     }
     return;
   }
@@ -317,21 +320,8 @@ void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::arr
 }
 
 void Guarded::eval_gpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
-  if (fill_) {
-    auto view = mx::broadcast_to(*fill_, outputs[0].shape(), stream());
-    if (view.has_primitive()) {
-      view.primitive().eval_gpu({*fill_}, outputs);
-    } else {
-      outputs[0].copy_shared_buffer(view);
-    }
-    return;
-  }
-  if (outputs[0].size() > 0) {
+  if (!given(outputs)) {
     inner_->eval_gpu({inputs[0]}, outputs);
-    return;
-  }
-  for (auto& out : outputs) {
-    out.set_data(mx::allocator::malloc(0));
   }
 }
 

@@ -55,6 +55,8 @@ class Guarded : public mlx::core::Primitive {
   }
 
  private:
+  bool given(std::vector<mlx::core::array>& outputs);
+
   std::shared_ptr<mlx::core::Primitive> inner_;
   std::shared_ptr<Batch> batch_;
   Fault* fault_;
