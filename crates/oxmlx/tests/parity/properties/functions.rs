@@ -47,7 +47,7 @@ pub(super) const UNARY: &[(&str, Unary, Bounds)] = &[
     ("degrees", ops::degrees, (-3.0, 3.0)),
     ("radians", ops::radians, (-180.0, 180.0)),
     ("nan_to_num", |a| ops::nan_to_num(a, 0.0, None, None), (-2.0, 2.0)),
-    ("clip", |a| ops::clip(a, Some(&like(a, -1.0)?), Some(&like(a, 1.0)?)), (-2.0, 2.0)),
+    ("clip", |a| ops::clip(a, Some(&like(a, -0.995)?), Some(&like(a, 0.995)?)), (-2.0, 2.0)),
 ];
 
 /// Of a vector: the value at a place depends on the others.
