@@ -21,6 +21,8 @@ pub(crate) fn run(args: InfoArgs) -> Result<ExitCode, Failure> {
     } else {
         print(&mut out, &facts, 0).map_err(Failure::output)?;
     }
+    // A library of another release: what every other command would say.
+    Device::current()?;
     Ok(ExitCode::SUCCESS)
 }
 
