@@ -215,7 +215,7 @@ impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Produ
         }
         let mut acc = [[s.zero(); M]; N];
         match staged {
-            Some(start) => self.blocks::<S, N>(s, [0, blocks], (words, rows), [start, per_row], &mut acc),
+            Some(start) => acc = self.blocks::<S, N>(s, [0, blocks], (words, rows), [start, per_row], acc),
             None => {
                 // Whole groups of whole blocks.
                 let piece = (PIECE * w.group() / BLOCK).max(1);
@@ -226,7 +226,7 @@ impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Produ
                         let n = PIECE.min(per_row - group);
                         self.staged.widen(s, w, [(first + r) * per_row + group, n], r * PIECE);
                     }
-                    self.blocks::<S, N>(s, [from, count], (words, rows), [0, PIECE], &mut acc);
+                    acc = self.blocks::<S, N>(s, [from, count], (words, rows), [0, PIECE], acc);
                 }
             }
         }
@@ -248,8 +248,8 @@ impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Produ
         [from, count]: [usize; 2],
         (words, rows): ([Words<'_, WORDS>; N], [&[[f32; BLOCK]]; M]),
         [start, pitch]: [usize; 2],
-        acc: &mut [[S::V; M]; N],
-    ) {
+        mut acc: [[S::V; M]; N],
+    ) -> [[S::V; M]; N] {
         let (shift, ahead) = (self.w.group_shift(), ahead(self.w));
         for b in 0..count {
             // Rows follow each other in memory, so this walks through the strips to come.
@@ -262,5 +262,6 @@ impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Produ
                 }
             }
         }
+        acc
     }
 }
