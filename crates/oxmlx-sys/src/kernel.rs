@@ -15,7 +15,7 @@ use crate::closure::{BoxError, Closure, FailureSlot};
 use crate::evaluation::Guilt;
 use crate::gpu_kernel::{GpuKernel, Launch};
 use crate::transforms::PENDING;
-use crate::{Array, Exception, ExceptionKind, Result, lock};
+use crate::{Array, Exception, ExceptionKind, Result, layout, lock};
 
 #[cxx::bridge(namespace = "oxmlx::kernel")]
 #[allow(clippy::multiple_unsafe_ops_per_block, reason = "cxx writes these blocks")]
@@ -108,30 +108,15 @@ impl Turned {
         let count: usize = shape.iter().map(|&n| usize::try_from(n).unwrap_or(0)).product();
         let mut words = vec![0u64; (count * item).div_ceil(8)];
         let mut packed = Vec::with_capacity(words.len() * 8);
-        let mut index = vec![0i32; shape.len()];
-        let mut at = -low;
-        for _ in 0..count {
-            let start = usize::try_from(at).ok()? * item;
+        for offset in layout::offsets(shape, strides) {
+            let start = usize::try_from(offset - low).ok()? * item;
             packed.extend_from_slice(memory.get(start..start + item)?);
-            for axis in (0..shape.len()).rev() {
-                index[axis] += 1;
-                at += strides[axis];
-                if index[axis] < shape[axis] {
-                    break;
-                }
-                at -= strides[axis] * i64::from(shape[axis]);
-                index[axis] = 0;
-            }
         }
         packed.resize(words.len() * 8, 0);
         for (word, bytes) in words.iter_mut().zip(packed.as_chunks::<8>().0) {
             *word = u64::from_ne_bytes(*bytes);
         }
-        let mut strides = vec![1; shape.len()];
-        for axis in (1..shape.len()).rev() {
-            strides[axis - 1] = strides[axis] * i64::from(shape[axis]);
-        }
-        Some(Self { strides, words })
+        Some(Self { strides: layout::row_major(shape), words })
     }
 }
 

@@ -25,6 +25,7 @@ pub mod export_steps;
 pub mod generated;
 pub mod gpu_kernel;
 pub mod kernel;
+pub mod layout;
 pub mod lock;
 pub mod owner;
 pub mod runtime;

@@ -5,6 +5,9 @@
 #![allow(unsafe_code, reason = "OpenBLAS is opened at run time and called as C")]
 #![allow(clippy::multiple_unsafe_ops_per_block, reason = "opening a library is a handful of C calls")]
 
+#[path = "../tests/support/sgemm.rs"]
+mod sgemm;
+
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -14,6 +17,8 @@ use oxmlx::{Array, Dtype, Result, blas, eval, ops, random};
 use oxmlx_kernels::Pool;
 use oxmlx_sys::generated::ops as mlx;
 use oxmlx_sys::types::QuantMode;
+
+use sgemm::Sgemm;
 
 const ROUNDS: usize = 9;
 
@@ -173,23 +178,6 @@ fn median(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     times[times.len() / 2]
 }
-
-type Sgemm = unsafe extern "C" fn(
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    f32,
-    *const c_void,
-    c_int,
-    *const c_void,
-    c_int,
-    f32,
-    *mut c_void,
-    c_int,
-);
 
 /// `c = a @ b`, row-major.
 ///

@@ -7,6 +7,9 @@ mod accuracy;
 mod blas;
 #[path = "cpu_kernels/products.rs"]
 mod products;
+#[cfg(target_os = "linux")]
+#[path = "support/sgemm.rs"]
+mod sgemm;
 
 use oxmlx::fast::{self, Mask, Rope};
 use oxmlx::quantize::{Affine, Quantized, dequantize, quantize, quantized_matmul};

@@ -8,13 +8,13 @@
 use std::sync::Mutex;
 
 use crate::attention::{Mask, RowAt, Running, Scan, clear, join, scan};
-use crate::dtype::{Float, narrow};
+use crate::dtype::{Float, Floats, narrow};
 use crate::fused::Weights;
 use crate::fused::decoder::{Heads, Layer, Stack, Task};
-use crate::fused::few::{Gate, Reorder, wish};
+use crate::fused::few::{Gate, Inputs, Reorder};
 use crate::level::{Level, Work};
 use crate::matrix::MatRef;
-use crate::ops::{Norm, normalize, rms_scale, rotate};
+use crate::ops::{Norm, rotate};
 use crate::pool::{Pool, Share, Stage, lock};
 use crate::quant::{MAX_ROWS, Prepared};
 use crate::scratch;
@@ -236,24 +236,9 @@ impl<T: Float> Run<'_, T> {
 
     /// Rows of `input` `[columns, rows]`, through a norm, in the orders that the weights want.
     fn prepare(&self, input: &[f32], norm: Option<Norm<'_>>, weights: &[Weights<'_>], work: impl FnOnce(&Inputs<'_>)) {
-        let cols = weights[0].shape()[1];
-        let (rows, padded) = (self.rows, self.rows.next_power_of_two());
-        let order = weights.iter().filter_map(Weights::format).find(|&format| wish(self.level, format));
-        scratch::with(2 * padded * cols + cols, |buffer| {
-            let (natural, rest) = buffer.split_at_mut(padded * cols);
-            let (ordered, weight) = rest.split_at_mut(padded * cols);
-            transpose(&input[..rows * cols], cols, &mut natural[..rows * cols]);
-            natural[rows * cols..].fill(0.0);
-            if let Some(norm) = norm {
-                self.level.run(Normed { rows: &mut natural[..rows * cols], cols, norm, weight });
-            }
-            if let Some(format) = order {
-                ordered.copy_from_slice(natural);
-                self.level.run(Reorder { format, row: ordered });
-            }
-            let prepared = |data| Prepared { data, cols, padded };
-            work(&Inputs { natural: prepared(natural), ordered: order.map(|_| prepared(ordered)) });
-        });
+        let (rows, cols) = (self.rows, weights[0].shape()[1]);
+        let x = MatRef { data: Floats::F32(input), rows, cols, row_stride: 1, col_stride: rows };
+        scratch::with(Inputs::size(&x), |buffer| work(&Inputs::new(self.level, &x, norm, weights, buffer)));
     }
 
     /// Columns from float `first` on of several products side by side.
@@ -343,45 +328,6 @@ impl<T: Float> Run<'_, T> {
             }
         });
         self.ask(share, 1, &[layer.gate, layer.up]);
-    }
-}
-
-/// Rows of activations in the orders in which matrices may want them.
-struct Inputs<'a> {
-    natural: Prepared<'a>,
-    ordered: Option<Prepared<'a>>,
-}
-
-impl<'a> Inputs<'a> {
-    fn of(&self, level: Level, weights: &Weights<'_>) -> Prepared<'a> {
-        match (weights.format(), self.ordered) {
-            (Some(format), Some(ordered)) if wish(level, format) => ordered,
-            _ => self.natural,
-        }
-    }
-}
-
-/// `rms_norm` of rows, in place.
-struct Normed<'a> {
-    rows: &'a mut [f32],
-    cols: usize,
-    norm: Norm<'a>,
-    weight: &'a mut [f32],
-}
-
-impl Work for Normed<'_> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        if let Some(weight) = self.norm.weight {
-            weight.widen(s, 0, self.weight);
-        }
-        let weight = self.norm.weight.map(|_| &*self.weight);
-        for row in self.rows.chunks_exact_mut(self.cols) {
-            let scale = rms_scale(s, row, self.norm.eps);
-            normalize(s, row, 0.0, scale, (weight, None));
-        }
     }
 }
 

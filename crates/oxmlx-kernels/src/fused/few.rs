@@ -17,7 +17,7 @@ const STRIP: usize = 64;
 const TASK: usize = 8 << 10;
 
 /// Tiles of an output of any type.
-pub(super) enum Out<'a> {
+enum Out<'a> {
     F32(Tiles<'a, f32>),
     F16(Tiles<'a, half::f16>),
     Bf16(Tiles<'a, half::bf16>),
@@ -35,7 +35,7 @@ macro_rules! each_out {
 
 impl<'a> Out<'a> {
     /// Tiles of all rows and `step` columns.
-    pub(super) fn new(out: MatMut<'a>, step: usize) -> Self {
+    fn new(out: MatMut<'a>, step: usize) -> Self {
         use crate::dtype::FloatsMut;
         let (shape, stride, step) = ([out.rows, out.cols], out.stride, [out.rows, step]);
         match out.data {
@@ -47,12 +47,12 @@ impl<'a> Out<'a> {
 }
 
 /// Rows of weights a task, when `total` bytes of weights are to be read; a multiple of 32.
-pub(super) fn step(weights: &Weights<'_>, total: usize) -> usize {
+fn step(weights: &Weights<'_>, total: usize) -> usize {
     let bytes = (total / (Pool::global().threads() * 4)).max(TASK);
     (bytes / (weights.row_bytes() + 1)).max(1).next_multiple_of(BLOCK)
 }
 
-pub(super) fn total(weights: &[Weights<'_>]) -> usize {
+fn total(weights: &[Weights<'_>]) -> usize {
     weights.iter().map(|w| w.row_bytes() * w.shape()[0]).sum()
 }
 
@@ -93,7 +93,7 @@ impl<'a> Inputs<'a> {
 }
 
 /// Whether a format wants even weights first.
-pub(super) fn wish(level: Level, format: u8) -> bool {
+fn wish(level: Level, format: u8) -> bool {
     level.run(Wish(format))
 }
 
@@ -179,20 +179,20 @@ pub(super) fn products(level: Level, x: &MatRef<'_>, norm: Option<Norm<'_>>, lis
 }
 
 /// One product, cut into tasks.
-pub(super) struct Job<'a> {
-    pub(super) weights: Weights<'a>,
-    pub(super) x: Prepared<'a>,
-    pub(super) add: Option<MatRef<'a>>,
-    pub(super) out: Out<'a>,
+struct Job<'a> {
+    weights: Weights<'a>,
+    x: Prepared<'a>,
+    add: Option<MatRef<'a>>,
+    out: Out<'a>,
 }
 
 impl Job<'_> {
     /// How many tasks it is cut into.
-    pub(super) fn count(&self) -> usize {
+    fn count(&self) -> usize {
         each_out!(&self.out, tiles => tiles.count())
     }
 
-    pub(super) fn run(&self, level: Level, index: usize) {
+    fn run(&self, level: Level, index: usize) {
         each_out!(&self.out, tiles => {
             let Some(mut tile) = tiles.claim(index) else { return };
             finish(level, &self.weights, self.x, self.add.as_ref(), &mut tile);
@@ -201,7 +201,7 @@ impl Job<'_> {
 }
 
 /// Multiplies, adds and stores the columns of a tile.
-pub(super) fn finish<T: Float>(
+fn finish<T: Float>(
     level: Level,
     weights: &Weights<'_>,
     x: Prepared<'_>,
@@ -275,13 +275,7 @@ pub(super) fn gated_mlp(level: Level, x: &MatRef<'_>, mlp: &GatedMlp<'_>, out: M
 }
 
 /// Computes a tile of `silu(gate) * up`, in the order that the next matrix wants.
-pub(super) fn gate(
-    level: Level,
-    inputs: &Inputs<'_>,
-    pair: [&Weights<'_>; 2],
-    order: Option<u8>,
-    tile: &mut Tile<'_, f32>,
-) {
+fn gate(level: Level, inputs: &Inputs<'_>, pair: [&Weights<'_>; 2], order: Option<u8>, tile: &mut Tile<'_, f32>) {
     let ([_, first], [rows, cols]) = (tile.origin(), tile.shape());
     let (mut gate, mut up) = ([0.0; MAX_ROWS * STRIP], [0.0; MAX_ROWS * STRIP]);
     for start in (0..cols).step_by(STRIP) {

@@ -99,11 +99,6 @@ impl Decoder {
         self.prepared.is_some()
     }
 
-    /// How many layers there are.
-    pub fn layers(&self) -> usize {
-        self.layers.len()
-    }
-
     /// The dtype of keys, values and output for an input of dtype `x`.
     pub fn dtype(&self, x: Dtype) -> Dtype {
         self.dtype.map_or(x, |weights| cpu::promoted(x, weights))

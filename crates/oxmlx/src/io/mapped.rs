@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memmap2::Mmap;
+use oxmlx_sys::layout::row_major;
 
 use super::safetensors::{Entry, OP, check, header_size};
 use super::{damaged, io_error, readable};
 use crate::storage::Adoption;
-use crate::storage::adopt::{Layout, mapped, row_major};
+use crate::storage::adopt::{Layout, mapped};
 use crate::{Array, Dtype, Result};
 
 /// What a mapped SafeTensors file holds, sorted by name.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use oxmlx_sys::kernel as sys;
+use oxmlx_sys::{kernel as sys, layout};
 
 use super::BoxError;
 use crate::{Complex32, Dtype, Element, Error, ErrorKind, bf16, f16};
@@ -183,19 +183,6 @@ fn pack<T: Copy>(memory: &[T], shape: &[i32], strides: &[i64]) -> Result<Vec<T>,
     packed.try_reserve_exact(count).map_err(|e| {
         Error::new(ErrorKind::OutOfMemory, "kernel", format!("a copy of an input of shape {shape:?}: {e}"))
     })?;
-    let mut index = vec![0i32; shape.len()];
-    let mut at = 0i64;
-    for _ in 0..count {
-        packed.push(memory[usize::try_from(at).unwrap_or(0)]);
-        for axis in (0..shape.len()).rev() {
-            index[axis] += 1;
-            at += strides[axis];
-            if index[axis] < shape[axis] {
-                break;
-            }
-            at -= strides[axis] * i64::from(shape[axis]);
-            index[axis] = 0;
-        }
-    }
+    packed.extend(layout::offsets(shape, strides).map(|at| memory[usize::try_from(at).unwrap_or(0)]));
     Ok(packed)
 }

@@ -10,6 +10,7 @@ use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use memmap2::Mmap;
+use oxmlx_sys::layout::{offsets, row_major};
 use oxmlx_sys::storage::{Memory, Owner};
 
 use crate::shape::{IntoShape, element_count};
@@ -136,29 +137,11 @@ fn pack(span: &[u8], first: usize, layout: &Layout<'_>) -> Vec<u8> {
         return span.to_vec();
     }
     let mut packed = Vec::with_capacity(count * size);
-    let mut index = vec![0i32; layout.shape.len()];
-    for _ in 0..count {
-        let at: i64 = index.iter().zip(layout.strides).map(|(&i, &stride)| i64::from(i) * stride).sum();
+    for at in offsets(layout.shape, layout.strides) {
         let at = first.wrapping_add_signed(at as isize * size as isize);
         packed.extend_from_slice(&span[at..at + size]);
-        for axis in (0..index.len()).rev() {
-            index[axis] += 1;
-            if index[axis] < layout.shape[axis] {
-                break;
-            }
-            index[axis] = 0;
-        }
     }
     packed
-}
-
-/// The strides of a shape in row-major order without gaps, in elements.
-pub(crate) fn row_major(shape: &[i32]) -> Vec<i64> {
-    let mut strides = vec![1i64; shape.len()];
-    for axis in (1..shape.len()).rev() {
-        strides[axis - 1] = strides[axis].saturating_mul(shape[axis].into());
-    }
-    strides
 }
 
 /// Checks that a packed shape takes exactly the bytes that are there.

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use memmap2::{MmapMut, MmapOptions};
+use oxmlx_sys::layout::row_major;
 use oxmlx_sys::storage::Owner;
 
-use super::adopt::{HostMemory, Layout, row_major};
+use super::adopt::{HostMemory, Layout};
 use crate::shape::{IntoShape, element_count};
 use crate::{Array, Device, Dtype, Error, ErrorKind, Result};
 

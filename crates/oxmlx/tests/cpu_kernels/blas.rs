@@ -6,6 +6,8 @@ use std::ffi::{c_int, c_void};
 use oxmlx::blas::{calls, cblas_cgemm, cblas_dgemm, cblas_sgemm};
 use oxmlx::{Array, Complex32, Dtype, Result, ops, random};
 
+use super::sgemm::Sgemm;
+
 /// The arguments of a call, but for the memory.
 #[derive(Clone, Copy, Debug)]
 struct Form {
@@ -197,23 +199,6 @@ pub(super) fn product_of_the_wheel(a: &Array, b: &Array) -> Result<Array> {
     unsafe { theirs(101, 111, 111, rows, columns, shared, 1.0, a, shared, b, columns, 0.0, out, columns) };
     Array::from_slice(&c, (rows, columns))
 }
-
-type Sgemm = unsafe extern "C" fn(
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    c_int,
-    f32,
-    *const c_void,
-    c_int,
-    *const c_void,
-    c_int,
-    f32,
-    *mut c_void,
-    c_int,
-);
 
 /// Fails unless the function makes MLX call our BLAS.
 fn assert_ours(what: &str, f: impl FnOnce() -> Result<()>) -> Result<()> {

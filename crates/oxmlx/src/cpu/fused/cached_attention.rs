@@ -131,9 +131,9 @@ pub(super) fn keep_live_rows(to: &mut Output<'_>, from: Input<'_>, len: usize) -
         return Err("a buffer has two dimensions at least".into());
     };
     let (capacity, width) = (capacity as usize, width as usize);
-    let planes: i32 = planes.iter().product();
+    let planes: usize = planes.iter().map(|&n| n as usize).product();
     let from = Packed::new(from)?;
-    for plane in 0..planes as usize {
+    for plane in 0..planes {
         let start = plane * capacity * width;
         copy(from.floats(), start, floats_mut(to)?, start, len * width);
     }

@@ -4,11 +4,12 @@
 use std::ptr::NonNull;
 use std::slice;
 
+use oxmlx_sys::layout::row_major;
 use oxmlx_sys::storage::{Backend, Owner};
 
 use super::abi::{DLManagedTensor, DLManagedTensorVersioned, DLTensor, device, flags};
 use super::dtype_from_dlpack;
-use crate::storage::adopt::{HostMemory, Layout, over_device_memory, row_major};
+use crate::storage::adopt::{HostMemory, Layout, over_device_memory};
 use crate::storage::{Adoption, CopyReason, loaded_backend};
 use crate::{Array, Dtype, Error, ErrorKind, Result};
 
