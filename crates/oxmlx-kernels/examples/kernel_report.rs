@@ -236,7 +236,8 @@ fn model() {
             });
             let layers: Vec<Layer<'_>> = layers.collect();
             let [keys, values] = caches.each_mut().map(|x| FloatsMut::F32(x));
-            decoder(level, &mut x, [1, m], &layers, KvCache { keys, values, capacity, len: past }).expect("sizes fit");
+            decoder(level, &mut x, [1, m], &layers, vec![KvCache { keys, values, capacity, len: past }])
+                .expect("sizes fit");
             let last = &x[(m - 1) * 576..];
             let out = MatMut::new(FloatsMut::F32(&mut logits), 1, 49152).expect("sizes fit");
             let list = vec![Product { weights: head.weights(), add: None, out }];

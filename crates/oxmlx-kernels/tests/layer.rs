@@ -99,28 +99,65 @@ impl Model {
     }
 }
 
-struct Case {
+struct Case<'a> {
     batch: usize,
     tokens: usize,
-    len: usize,
+    /// What each cache holds already; the sequences are shared out evenly.
+    lens: &'a [usize],
     window: Option<usize>,
     dtype: Dtype,
 }
 
-fn check(level: Level, random: &mut Random, model: &Model, case: &Case) {
-    let &Case { batch, tokens, len, window, dtype } = case;
+fn check(level: Level, random: &mut Random, model: &Model, case: &Case<'_>) {
+    let &Case { batch, tokens, lens, window, dtype } = case;
     let [h, kh] = model.heads;
-    let (rows, capacity, traditional) = (batch * tokens, len + tokens + 3, len % 2 == 1);
-    let what = format!("{level:?} {batch} x {tokens} after {len}, window {window:?}, heads {h}/{kh}, {dtype:?}");
-    let old = random.floats(rows * HIDDEN);
-    let (mut keys, mut values) =
-        (random.buffer(dtype, batch * kh * capacity * WIDTH), random.buffer(dtype, batch * kh * capacity * WIDTH));
-    let before = [keys.to_f64(), values.to_f64()];
+    let (sequences, traditional) = (batch / lens.len(), lens[0] % 2 == 1);
+    let what = format!("{level:?} {batch} x {tokens} after {lens:?}, window {window:?}, heads {h}/{kh}, {dtype:?}");
+    let old = random.floats(batch * tokens * HIDDEN);
+    let capacity = |len: usize| len + tokens + len % 4;
+    let mut buffers: Vec<[Buffer; 2]> =
+        lens.iter().map(|&len| [0; 2].map(|_| random.buffer(dtype, sequences * kh * capacity(len) * WIDTH))).collect();
+    let before: Vec<[Vec<f64>; 2]> = buffers.iter().map(|pair| pair.each_ref().map(Buffer::to_f64)).collect();
     let mut x = old.clone();
-    let cache = KvCache { keys: keys.view_mut(), values: values.view_mut(), capacity, len };
+    let caches = lens.iter().zip(&mut buffers).map(|(&len, [keys, values])| KvCache {
+        keys: keys.view_mut(),
+        values: values.view_mut(),
+        capacity: capacity(len),
+        len,
+    });
     let layer = model.layer(model.how(window, traditional));
-    decoder(level, &mut x, [batch, tokens], &[layer], cache).unwrap();
+    decoder(level, &mut x, [batch, tokens], &[layer], caches.collect()).unwrap();
 
+    let part = sequences * tokens * HIDDEN;
+    for (i, ((x, old), after)) in x.chunks_exact(part).zip(old.chunks_exact(part)).zip(&buffers).enumerate() {
+        let cache = Cache { before: &before[i], after: &after.each_ref().map(Buffer::to_f64), len: lens[i] };
+        check_cache(
+            model,
+            (&Case { batch: sequences, ..*case }, traditional),
+            cache,
+            [old, x],
+            &format!("{what}, cache {i}"),
+        );
+    }
+}
+
+/// A cache before and after.
+struct Cache<'a> {
+    before: &'a [Vec<f64>; 2],
+    after: &'a [Vec<f64>; 2],
+    len: usize,
+}
+
+/// Checks what a cache's sequences have become.
+fn check_cache(
+    model: &Model,
+    (&Case { batch, tokens, window, dtype, .. }, traditional): (&Case<'_>, bool),
+    Cache { before, after, len }: Cache<'_>,
+    [old, x]: [&[f32]; 2],
+    what: &str,
+) {
+    let [h, kh] = model.heads;
+    let (rows, capacity) = (batch * tokens, before[0].len() / (batch * kh * WIDTH));
     let old: Vec<f64> = old.iter().map(|&x| f64::from(x)).collect();
     let eps = f64::from(EPS);
     let normed = reference::rms_norm(&old, Some(&model.norms[0].to_f64()), eps, HIDDEN);
@@ -136,7 +173,6 @@ fn check(level: Level, random: &mut Random, model: &Model, case: &Case) {
         (0..batch * n * tokens).flat_map(row).collect()
     };
     let (q, k, v) = (split(&q, h, true), split(&k, kh, true), split(&v, kh, false));
-    let after = [keys.to_f64(), values.to_f64()];
     let mut live = [Vec::new(), Vec::new()];
     for (side, new) in [k, v].iter().enumerate() {
         for plane in 0..batch * kh {
@@ -168,7 +204,7 @@ fn check(level: Level, random: &mut Random, model: &Model, case: &Case) {
     let hidden = reference::silu_mul(&model.matrices[4].times(&normed), &model.matrices[5].times(&normed));
     let want = add(&model.matrices[6].times(&hidden), &middle);
     let got: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
-    assert_close(&got, &want, Dtype::F32, 2e-5, &what);
+    assert_close(&got, &want, Dtype::F32, 2e-5, what);
 }
 
 #[test]
@@ -180,7 +216,7 @@ fn a_layer_matches_its_parts_in_f64() {
                 let model = Model::new(&mut random, heads, quantized);
                 for (batch, tokens) in [(1, 1), (3, 1), (1, 5), (2, 4), (2, 9), (1, 40)] {
                     for (len, window) in [(0, None), (1, Some(1)), (70, None), (331, None), (331, Some(40))] {
-                        let case = Case { batch, tokens, len, window, dtype: Dtype::F32 };
+                        let case = Case { batch, tokens, lens: &[len], window, dtype: Dtype::F32 };
                         check(level, &mut random, &model, &case);
                     }
                 }
@@ -196,7 +232,29 @@ fn a_layer_keeps_its_cache_in_any_type() {
     for level in Level::available() {
         for dtype in DTYPES {
             for tokens in [1, 20] {
-                check(level, &mut random, &model, &Case { batch: 1, tokens, len: 30, window: None, dtype });
+                check(level, &mut random, &model, &Case { batch: 1, tokens, lens: &[30], window: None, dtype });
+            }
+        }
+    }
+}
+
+#[test]
+fn sequences_may_have_caches_of_their_own() {
+    let mut random = Random(4);
+    let model = Model::new(&mut random, [4, 2], true);
+    for level in Level::available() {
+        for dtype in DTYPES {
+            for (batch, lens, tokens) in [
+                (2, &[331, 0][..], 1),
+                (7, &[1, 64, 0, 331, 70, 5, 2], 1),
+                (2, &[131, 30], 4),
+                (4, &[3, 90], 2),
+                (3, &[7, 0, 200], 9),
+                (12, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 300], 1),
+            ] {
+                for window in [None, Some(40)] {
+                    check(level, &mut random, &model, &Case { batch, tokens, lens, window, dtype });
+                }
             }
         }
     }
@@ -216,7 +274,7 @@ fn a_layer_refuses_what_does_not_fit_and_writes_nothing() {
             capacity,
             len,
         };
-        decoder(Level::best(), &mut x, [1, 1], &[model.layer(heads)], cache).map_err(|e| e.what())
+        decoder(Level::best(), &mut x, [1, 1], &[model.layer(heads)], vec![cache]).map_err(|e| e.what())
     };
     let how = model.how(None, false);
     assert_eq!(run(how, 5, 5, 2 * 5 * WIDTH), Err("capacity"));
@@ -227,6 +285,21 @@ fn a_layer_refuses_what_does_not_fit_and_writes_nothing() {
     assert_eq!(run(Heads { window: Some(0), ..how }, 5, 0, 2 * 5 * WIDTH), Err("window"));
     assert_eq!(run(how, 5, 4, 2 * 5 * WIDTH), Ok(()));
     assert_ne!(x, old);
+
+    let mut buffers = [0; 4].map(|_| vec![0.0f32; 2 * 5 * WIDTH]);
+    let [k, v, other_k, other_v] = &mut buffers;
+    let (mut half, old) = (vec![half::f16::ZERO; 2 * 5 * WIDTH], x.clone());
+    use oxmlx_kernels::FloatsMut::{self, F16, F32};
+    fn cache<'a>(keys: FloatsMut<'a>, values: FloatsMut<'a>) -> KvCache<'a> {
+        KvCache { keys, values, capacity: 5, len: 0 }
+    }
+    let run = |x: &mut [f32], caches: Vec<KvCache<'_>>| {
+        decoder(Level::best(), x, [1, 1], &[model.layer(how)], caches).map_err(|e| e.what())
+    };
+    assert_eq!(run(&mut x, vec![]), Err("sequences"));
+    assert_eq!(run(&mut x, vec![cache(F32(k), F32(v)), cache(F32(other_k), F32(other_v))]), Err("sequences"));
+    assert_eq!(run(&mut x, vec![cache(F16(&mut half), F32(v))]), Err("types of keys and values"));
+    assert_eq!(x, old);
 }
 
 #[test]
@@ -246,7 +319,7 @@ fn several_layers_in_one_call_give_what_one_after_the_other_gives() {
             .collect();
         let run = |x: &mut [f32], layers: &[Layer<'_>], keys: &mut [f32], values: &mut [f32]| {
             let (keys, values) = (oxmlx_kernels::FloatsMut::F32(keys), oxmlx_kernels::FloatsMut::F32(values));
-            decoder(Level::best(), x, [batch, tokens], layers, KvCache { keys, values, capacity, len }).unwrap();
+            decoder(Level::best(), x, [batch, tokens], layers, vec![KvCache { keys, values, capacity, len }]).unwrap();
         };
         let (mut x, mut all) = (start.clone(), [keys.clone(), values.clone()]);
         let [k, v] = &mut all;

@@ -171,7 +171,7 @@ impl Model {
         let x = noise(total * HIDDEN, 9);
         let mut reference = Reference::default();
         let expected: Vec<f64> = x.chunks_exact(HIDDEN).flat_map(|x| reference.token(&self.layers, x)).collect();
-        let mut buffers = self.empty(total as i32 + 3)?;
+        let mut buffers = vec![self.empty(total as i32 + 3)?];
         let mut found = Vec::new();
         let mut from = 0;
         for &n in pieces {
@@ -181,11 +181,17 @@ impl Model {
             buffers = decoded.buffers;
             from += n;
         }
-        for (i, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let off = (f64::from(*found) - expected).abs();
-            assert!(off < 2e-4 * (1.0 + expected.abs()), "{pieces:?}, entry {i}: {found}, in f64 {expected}");
-        }
+        assert_close(&found, &expected, &format!("{pieces:?}"));
         Ok(())
+    }
+}
+
+#[track_caller]
+fn assert_close(found: &[f32], expected: &[f64], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (i, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let off = (f64::from(*found) - expected).abs();
+        assert!(off < 2e-4 * (1.0 + expected.abs()), "{what}, entry {i}: {found}, in f64 {expected}");
     }
 }
 
@@ -215,10 +221,51 @@ fn a_decoder_gives_what_f64_gives_whatever_the_pieces() -> oxmlx::Result<()> {
 }
 
 #[test]
+fn sequences_with_caches_of_their_own_give_what_f64_gives() -> oxmlx::Result<()> {
+    for (quantized, before) in [(true, &[0, 7][..]), (false, &[3, 0, 12]), (true, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10])] {
+        let model = Model::new(quantized)?;
+        let (mut caches, mut references, mut input) = (Vec::new(), Vec::new(), Vec::new());
+        for (seed, &n) in (20..).zip(before) {
+            let x = noise((n + 2) * HIDDEN, seed);
+            let mut reference = Reference::default();
+            references.push(x.chunks_exact(HIDDEN).map(|x| reference.token(&model.layers, x)).collect::<Vec<_>>());
+            let mut cache = model.empty(n as i32 + 2 + n as i32 % 3)?;
+            if n > 0 {
+                let x = Array::from_slice(&x[..n * HIDDEN], (1, n as i32, HIDDEN as i32))?;
+                cache = model.decoder.forward(&x, vec![cache])?.buffers.remove(0);
+            }
+            caches.push(cache);
+            input.push(x[n * HIDDEN..].to_vec());
+        }
+        // Two steps of a token, so that the second reads what the first has written.
+        for step in 0..2 {
+            let x: Vec<f32> = input.iter().flat_map(|x| &x[step * HIDDEN..(step + 1) * HIDDEN]).copied().collect();
+            let decoded =
+                model.decoder.forward(&Array::from_slice(&x, (before.len() as i32, 1, HIDDEN as i32))?, caches)?;
+            let expected: Vec<f64> = references.iter().zip(before).flat_map(|(r, n)| r[n + step].clone()).collect();
+            assert_close(&decoded.output.to_vec::<f32>()?, &expected, &format!("after {before:?}, step {step}"));
+            caches = decoded.buffers;
+        }
+        assert!(caches.iter().zip(before).all(|(cache, n)| cache.len == n + 2));
+        // As many tokens each, and more than one.
+        let x = noise(2 * 3 * HIDDEN, 5);
+        let decoded = model
+            .decoder
+            .forward(&Array::from_slice(&x, (2, 3, HIDDEN as i32))?, vec![model.empty(3)?, model.empty(4)?])?;
+        let expected = x.chunks_exact(3 * HIDDEN).flat_map(|x| {
+            let mut reference = Reference::default();
+            x.chunks_exact(HIDDEN).flat_map(|x| reference.token(&model.layers, x)).collect::<Vec<_>>()
+        });
+        assert_close(&decoded.output.to_vec::<f32>()?, &expected.collect::<Vec<_>>(), "two of three tokens");
+    }
+    Ok(())
+}
+
+#[test]
 fn layer_by_layer_gives_the_same_and_so_does_a_gradient() -> oxmlx::Result<()> {
     let model = Model::new(false)?;
     let x = Array::from_slice(&noise(2 * HIDDEN, 4), (1, 2, HIDDEN as i32))?;
-    let sum = |x: &[Array]| ops::sum(&model.decoder.forward(&x[0], model.empty(4)?)?.output);
+    let sum = |x: &[Array]| ops::sum(&model.decoder.forward(&x[0], vec![model.empty(4)?])?.output);
     let slope = oxmlx::transforms::grad(sum, &[0])(&[x])?[0].to_vec::<f32>()?;
     let at = |i: usize, by: f32| -> oxmlx::Result<f32> {
         let mut moved = noise(2 * HIDDEN, 4);
@@ -229,6 +276,13 @@ fn layer_by_layer_gives_the_same_and_so_does_a_gradient() -> oxmlx::Result<()> {
         let expected = (at(i, 0.01)? - at(i, -0.01)?) / 0.02;
         assert!((slope[i] - expected).abs() < 0.02 * (1.0 + expected.abs()), "entry {i}: {}, {expected}", slope[i]);
     }
+    // The same of two sequences with a cache each.
+    let pair = |x: &[Array]| ops::sum(&model.decoder.forward(&x[0], vec![model.empty(4)?, model.empty(2)?])?.output);
+    let x = Array::from_slice(&noise(2 * HIDDEN, 4).repeat(2), (2, 2, HIDDEN as i32))?;
+    let both = oxmlx::transforms::grad(pair, &[0])(&[x])?[0].to_vec::<f32>()?;
+    for (i, (both, one)) in both.iter().zip(slope.iter().chain(&slope)).enumerate() {
+        assert!((both - one).abs() < 1e-4 * (1.0 + one.abs()), "entry {i}: {both}, alone {one}");
+    }
     Ok(())
 }
 
@@ -236,16 +290,16 @@ fn layer_by_layer_gives_the_same_and_so_does_a_gradient() -> oxmlx::Result<()> {
 fn a_decoder_writes_its_cache_in_place() -> oxmlx::Result<()> {
     let model = Model::new(false)?;
     let x = Array::from_slice(&noise(HIDDEN, 3), (1, 1, HIDDEN as i32))?;
-    let buffers = model.decoder.forward(&x, model.empty(8)?)?.buffers;
+    let buffers = model.decoder.forward(&x, vec![model.empty(8)?])?.buffers;
     let address = |buffers: &KvBuffers| -> oxmlx::Result<[*const f32; 2]> {
         Ok([buffers.keys.try_as_slice::<f32>()?.as_ptr(), buffers.values.try_as_slice::<f32>()?.as_ptr()])
     };
-    buffers.keys.eval()?;
-    let before = address(&buffers)?;
+    buffers[0].keys.eval()?;
+    let before = address(&buffers[0])?;
     let decoded = model.decoder.forward(&x, buffers)?;
     decoded.output.eval()?;
     if oxmlx::Device::current()? == oxmlx::Device::Cpu {
-        assert_eq!(address(&decoded.buffers)?, before);
+        assert_eq!(address(&decoded.buffers[0])?, before);
     }
     Ok(())
 }
@@ -256,10 +310,10 @@ fn a_cache_that_somebody_else_holds_keeps_its_values() -> oxmlx::Result<()> {
     let x = Array::from_slice(&noise(HIDDEN, 3), (1, 1, HIDDEN as i32))?;
     let empty = model.empty(8)?;
     let held = empty.keys.clone();
-    let decoded = model.decoder.forward(&x, empty)?;
+    let decoded = model.decoder.forward(&x, vec![empty])?;
     decoded.output.eval()?;
     assert!(held.to_vec::<f32>()?.iter().all(|&k| k == 0.0));
-    assert!(decoded.buffers.keys.to_vec::<f32>()?.iter().any(|&k| k != 0.0));
+    assert!(decoded.buffers[0].keys.to_vec::<f32>()?.iter().any(|&k| k != 0.0));
     Ok(())
 }
 
@@ -275,8 +329,12 @@ fn a_decoder_refuses_caches_that_are_not_its_own() -> oxmlx::Result<()> {
         ("the end overflows", KvBuffers { keys: keys.clone(), values, len: usize::MAX }),
         ("another number of dimensions", KvBuffers { keys: keys.get(0)?, values: keys, len: 0 }),
     ];
-    for (why, buffers) in cases {
+    for (why, buffers) in [("no caches", vec![]), ("two for one sequence", vec![model.empty(8)?, model.empty(8)?])] {
         let error = model.decoder.forward(&x, buffers).expect_err(why);
+        assert_eq!(error.kind(), oxmlx::ErrorKind::Shape, "{why}: {error}");
+    }
+    for (why, buffers) in cases {
+        let error = model.decoder.forward(&x, vec![buffers]).expect_err(why);
         assert_eq!(error.kind(), oxmlx::ErrorKind::Shape, "{why}: {error}");
     }
     Ok(())
@@ -311,7 +369,7 @@ fn head_counts_that_fit_nothing_are_an_error_of_shape() -> oxmlx::Result<()> {
         };
         let KvBuffers { keys, values, len } = buffers();
         let stack = KvBuffers { keys: ops::expand_dims(&keys, 0)?, values: ops::expand_dims(&values, 0)?, len };
-        let error = Decoder::new(&[layer])?.forward(&x, stack).expect_err("no such heads");
+        let error = Decoder::new(&[layer])?.forward(&x, vec![stack]).expect_err("no such heads");
         assert_eq!(error.kind(), oxmlx::ErrorKind::Shape);
     }
     Ok(())

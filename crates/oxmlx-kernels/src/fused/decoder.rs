@@ -49,7 +49,7 @@ pub struct Heads<'a> {
     pub window: Option<usize>,
 }
 
-/// Keys and values of all layers, `[layers, batch, kv heads, capacity, width]` each, of one type.
+/// Keys and values of all layers of some sequences, `[layers, sequences, kv heads, capacity, width]` each, of one type.
 #[derive(Debug)]
 pub struct KvCache<'a> {
     /// Rotated keys.
@@ -63,18 +63,19 @@ pub struct KvCache<'a> {
 }
 
 /// Runs `tokens` new tokens of each of `batch` sequences through layers, one after the other: `x` `[batch * tokens, hidden]` is replaced by
-/// the last layer's output, and the tokens' keys and values are written to rows `len..len + tokens` of the cache.
+/// the last layer's output, and the tokens' keys and values are written to rows `len..len + tokens` of their cache.
 ///
-/// Up to 8 rows take one fork-join for all layers; more take each step's own. All layers have as many key heads of one width.
+/// The sequences lie in `caches` in their order, as many in each: one cache that holds all, or one a sequence where they have different
+/// lengths. Up to 8 rows take one fork-join for all layers; more take each step's own. All layers have as many key heads of one width.
 ///
 /// # Errors
-/// If a shape does not fit, or the cache has no room. Nothing is written then.
+/// If a shape does not fit, the caches are of several types, or one has no room. Nothing is written then.
 pub fn decoder(
     level: Level,
     x: &mut [f32],
     [batch, tokens]: [usize; 2],
     layers: &[Layer<'_>],
-    cache: KvCache<'_>,
+    caches: Vec<KvCache<'_>>,
 ) -> Result<(), ShapeError> {
     let check = Check("decoder");
     let Some(first) = layers.first() else { return Ok(()) };
@@ -84,33 +85,41 @@ pub fn decoder(
         layer.check(check, hidden, [kv_heads, width])?;
     }
     check.equal("length of x", x.len(), batch * tokens * hidden)?;
-    check.at_least("capacity", cache.capacity, cache.len.saturating_add(tokens))?;
-    let sizes = [layers.len(), batch, kv_heads, cache.capacity, width];
-    let size = sizes.iter().fold(1usize, |size, &n| size.saturating_mul(n));
-    check.equal("length of keys", cache.keys.len(), size)?;
-    check.equal("length of values", cache.values.len(), size)?;
-    if x.is_empty() {
-        return Ok(());
+    check.multiple("sequences", batch, caches.len())?;
+    for cache in &caches {
+        check.at_least("capacity", cache.capacity, cache.len.saturating_add(tokens))?;
+        let sizes = [layers.len(), batch / caches.len(), kv_heads, cache.capacity, width];
+        let size = sizes.iter().fold(1usize, |size, &n| size.saturating_mul(n));
+        check.equal("length of keys", cache.keys.len(), size)?;
+        check.equal("length of values", cache.values.len(), size)?;
     }
     let task = Task { batch, tokens, hidden };
     macro_rules! run {
-        ($keys:expr, $values:expr) => {{
-            let stack = Stack { keys: $keys, values: $values, capacity: cache.capacity, len: cache.len };
-            if batch * tokens <= MAX_ROWS {
-                decoder_few::run(level, task, layers, x, stack);
+        ($kind:ident) => {{
+            let mut stacks = Vec::with_capacity(caches.len());
+            for KvCache { keys, values, capacity, len } in caches {
+                match (keys, values) {
+                    (FloatsMut::$kind(keys), FloatsMut::$kind(values)) => {
+                        stacks.push(Stack { keys, values, capacity, len });
+                    }
+                    _ => return check.equal("types of keys and values", 2, 1),
+                }
+            }
+            if x.is_empty() {
+                Ok(())
+            } else if batch * tokens <= MAX_ROWS {
+                decoder_few::run(level, task, layers, x, stacks);
                 Ok(())
             } else {
-                decoder_many::run(level, task, layers, x, stack)
+                decoder_many::run(level, task, layers, x, stacks)
             }
         }};
     }
-    match (cache.keys, cache.values) {
-        (FloatsMut::F32(keys), FloatsMut::F32(values)) => run!(keys, values),
-        (FloatsMut::F16(keys), FloatsMut::F16(values)) => run!(keys, values),
-        (FloatsMut::Bf16(keys), FloatsMut::Bf16(values)) => run!(keys, values),
-        (keys, values) => {
-            check.equal("bits of values", bits(&values), bits(&keys)).and(check.equal("types of keys and values", 2, 1))
-        }
+    match caches.first().map(|cache| &cache.keys) {
+        None => Ok(()),
+        Some(FloatsMut::F32(_)) => run!(F32),
+        Some(FloatsMut::F16(_)) => run!(F16),
+        Some(FloatsMut::Bf16(_)) => run!(Bf16),
     }
 }
 
@@ -150,10 +159,6 @@ impl Layer<'_> {
     }
 }
 
-fn bits(x: &FloatsMut<'_>) -> usize {
-    if matches!(x, FloatsMut::F32(_)) { 32 } else { 16 }
-}
-
 /// Checked sizes.
 #[derive(Clone, Copy)]
 pub(super) struct Task {
@@ -162,7 +167,7 @@ pub(super) struct Task {
     pub(super) hidden: usize,
 }
 
-/// A cache of known type, `[layers, batch, kv heads, capacity, width]`.
+/// A cache of known type, `[layers, sequences, kv heads, capacity, width]`.
 pub(super) struct Stack<'a, T> {
     pub(super) keys: &'a mut [T],
     pub(super) values: &'a mut [T],

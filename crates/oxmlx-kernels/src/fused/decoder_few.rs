@@ -2,16 +2,16 @@
 //!
 //! First come queries, keys and values; then each key head turns, writes the new rows and visits the keys (cut, so that all
 //! threads have work); then the way out of attention with the residual; then gate and up; at last down with the residual. What a
-//! stage needs prepared (norms, joined parts of attention) every thread prepares for itself: that is cheaper than another stage. Results lie
-//! `[columns, rows]`, so that neighbouring columns are one piece of memory whatever the rows.
+//! stage needs prepared (norms, joined parts of attention) every thread prepares for itself: that is cheaper than another stage.
 
 use std::sync::Mutex;
 
 use crate::attention::{Mask, RowAt, Running, Scan, clear, join, scan};
-use crate::dtype::{Float, Floats, narrow};
+use crate::dtype::{Float, narrow};
 use crate::fused::Weights;
 use crate::fused::decoder::{Heads, Layer, Stack, Task};
-use crate::fused::few::{Gate, Inputs, Reorder};
+use crate::fused::few::{Gate, Inputs, Reorder, Source};
+use crate::fused::strips::Strips;
 use crate::level::{Level, Work};
 use crate::matrix::MatRef;
 use crate::ops::{Norm, rotate};
@@ -22,7 +22,7 @@ use crate::simd::Simd;
 
 /// Keys that are worth a chunk of their own.
 const CUT: usize = 64;
-/// Rows of weights a chunk at most.
+/// Rows of weights a chunk at most, which are the columns of a strip.
 const CHUNK: usize = 32;
 /// Stages a layer.
 const STAGES: usize = 5;
@@ -40,67 +40,77 @@ struct Plan {
     rows: usize,
     /// Padded width of a head.
     width: usize,
-    /// Keys in the cache that are visited, and the end.
-    old: [usize; 2],
+    window: Option<usize>,
+    /// Parts of each key head's keys.
     cuts: usize,
 }
 
 impl Plan {
-    fn new(task: Task, heads: &Heads<'_>, len: usize) -> Self {
-        let start = heads.window.map_or(0, |w| (len + 1).saturating_sub(w).min(len));
+    fn new(task: Task, heads: &Heads<'_>, threads: usize, longest: usize) -> Self {
         let planes = task.batch * heads.kv_heads;
         // The fewest parts that threads can share evenly.
-        let threads = Pool::global().threads();
         let even = (1..=threads).find(|cuts| (planes * cuts).is_multiple_of(threads)).unwrap_or(1);
-        Self {
+        let plan = Self {
             rows: heads.heads / heads.kv_heads * task.tokens,
             width: heads.width.next_multiple_of(16),
-            old: [start, len],
-            cuts: even.min((len - start) / CUT + 1),
-        }
+            window: heads.window,
+            cuts: 1,
+        };
+        let [start, end] = plan.keys(0, longest);
+        Self { cuts: even.min((end - start) / CUT + 1), ..plan }
     }
 
     fn record(&self) -> usize {
         Scan::record(self.rows, self.width)
     }
 
-    /// The old keys of a cut.
-    fn keys(&self, cut: usize) -> [usize; 2] {
-        let [start, end] = self.old;
-        let each = (end - start).div_ceil(self.cuts);
-        let at = |i: usize| (start + i * each).min(end);
+    /// The keys of a cut among `len` old ones.
+    fn keys(&self, cut: usize, len: usize) -> [usize; 2] {
+        let start = self.window.map_or(0, |w| (len + 1).saturating_sub(w).min(len));
+        let each = (len - start).div_ceil(self.cuts);
+        let at = |i: usize| (start + i * each).min(len);
         [at(cut), at(cut + 1)]
     }
 }
 
 /// Old rows of a key head, and the new ones for the one chunk that writes them.
 struct Plane<'a, T> {
+    len: usize,
     old: [&'a [T]; 2],
     new: Mutex<Option<[&'a mut [T]; 2]>>,
 }
 
-fn planes<'a, T>(stack: Stack<'a, T>, width: usize, tokens: usize) -> Vec<Plane<'a, T>> {
-    let Stack { keys, values, capacity, len } = stack;
-    let cut = |plane: &'a mut [T]| -> (&'a [T], &'a mut [T]) {
-        let (old, rest) = plane.split_at_mut(len * width);
-        (old, &mut rest[..tokens * width])
+/// The planes `[layers, sequences, kv heads]` of all caches.
+fn planes<'a, T>(stacks: Vec<Stack<'a, T>>, layers: usize, width: usize, tokens: usize) -> Vec<Plane<'a, T>> {
+    let of_stack = |Stack { keys, values, capacity, len }: Stack<'a, T>| {
+        let cut = move |plane: &'a mut [T]| -> (&'a [T], &'a mut [T]) {
+            let (old, rest) = plane.split_at_mut(len * width);
+            (old, &mut rest[..tokens * width])
+        };
+        let size = capacity * width;
+        let a_layer = keys.len() / size / layers;
+        let planes = keys.chunks_exact_mut(size).zip(values.chunks_exact_mut(size)).map(move |(k, v)| {
+            let ((old_k, new_k), (old_v, new_v)) = (cut(k), cut(v));
+            Plane { len, old: [old_k, old_v], new: Mutex::new(Some([new_k, new_v])) }
+        });
+        (a_layer, planes)
     };
-    let each = |(k, v)| {
-        let ((old_k, new_k), (old_v, new_v)) = (cut(k), cut(v));
-        Plane { old: [old_k, old_v], new: Mutex::new(Some([new_k, new_v])) }
-    };
-    let size = capacity * width;
-    keys.chunks_exact_mut(size).zip(values.chunks_exact_mut(size)).map(each).collect()
+    let mut stacks: Vec<_> = stacks.into_iter().map(of_stack).collect();
+    let mut all = Vec::with_capacity(layers * stacks.iter().map(|(a_layer, _)| a_layer).sum::<usize>());
+    for _ in 0..layers {
+        stacks.iter_mut().for_each(|(a_layer, planes)| all.extend(planes.take(*a_layer)));
+    }
+    all
 }
 
-/// Cosines and sines of the new tokens for each layer; layers that turn alike share a table.
+/// Cosines and sines of the new tokens of all sequences for each layer; layers that turn alike share a table.
 struct Tables {
     tables: Vec<Vec<f32>>,
     of_layer: Vec<usize>,
 }
 
 impl Tables {
-    fn new(level: Level, layers: &[Layer<'_>], positions: [usize; 2]) -> Self {
+    fn new(level: Level, layers: &[Layer<'_>], positions: &[usize]) -> Self {
         let mut found: Vec<usize> = Vec::new();
         let mut of_layer = Vec::with_capacity(layers.len());
         for (i, layer) in layers.iter().enumerate() {
@@ -112,9 +122,9 @@ impl Tables {
         }
         let table = |&i: &usize| {
             let rope = layers[i].heads.rope;
-            let mut table = vec![0.0; positions[1] * rope.dims()];
-            for (t, table) in table.chunks_exact_mut(rope.dims().max(1)).enumerate() {
-                level.run(rope.at((positions[0] + t) as i64, table));
+            let mut table = vec![0.0; positions.len() * rope.dims()];
+            for (&at, table) in positions.iter().zip(table.chunks_exact_mut(rope.dims().max(1))) {
+                level.run(rope.at(at as i64, table));
             }
             table
         };
@@ -126,61 +136,65 @@ impl Tables {
     }
 }
 
-pub(super) fn run<T: Float>(level: Level, task: Task, layers: &[Layer<'_>], x: &mut [f32], stack: Stack<'_, T>) {
+pub(super) fn run<T: Float>(level: Level, task: Task, layers: &[Layer<'_>], x: &mut [f32], stacks: Vec<Stack<'_, T>>) {
     let Task { batch, tokens, hidden } = task;
-    let (rows, len) = (batch * tokens, stack.len);
-    let width = layers[0].heads.width;
-    let tables = Tables::new(level, layers, [len, tokens]);
-    let plans: Vec<Plan> = layers.iter().map(|layer| Plan::new(task, &layer.heads, len)).collect();
-    let planes = planes(stack, width, tokens);
+    let (rows, pool) = (batch * tokens, Pool::global());
+    let threads = pool.threads();
+    let sequences = batch / stacks.len();
+    let lens = stacks.iter().flat_map(|stack| std::iter::repeat_n(stack.len, sequences));
+    let positions: Vec<usize> = lens.flat_map(|len| len..len + tokens).collect();
+    let tables = Tables::new(level, layers, &positions);
+    let longest = stacks.iter().map(|stack| stack.len).max().unwrap_or(0);
+    let plans: Vec<Plan> = layers.iter().map(|layer| Plan::new(task, &layer.heads, threads, longest)).collect();
+    let planes = planes(stacks, layers.len(), layers[0].heads.width, tokens);
     let heads = planes.len() / layers.len();
-    let chunk = |n: usize| (n / (Pool::global().threads() * 4)).clamp(8, CHUNK).next_multiple_of(8) * rows;
+    let run = Run { level, task, rows, threads, layers, plans: &plans, planes: &planes, tables: &tables, heads };
     let mut stages = Vec::with_capacity(layers.len() * STAGES);
     for (layer, plan) in layers.iter().zip(&plans) {
         let [q, kv] = layer.columns();
-        let inner = layer.gate.shape()[0];
-        let stage = |out, n: usize| Stage { out, len: n * rows, chunk: chunk(n) };
+        let stage = |out, n: usize| Stage { out, len: n * rows, chunk: run.chunk(n) * rows };
         stages.extend([
             stage(PROJECTED, q + 2 * kv),
             Stage { out: PARTS, len: heads * plan.cuts * plan.record(), chunk: plan.record() },
             stage(MIDDLE, hidden),
-            stage(INNER, inner),
+            stage(INNER, layer.gate.shape()[0]),
             stage(HIDDEN, hidden),
         ]);
     }
     let size = |out: usize| stages.iter().filter(|stage| stage.out == out).map(|stage| stage.len).max().unwrap_or(0);
     let sizes = [HIDDEN, PROJECTED, PARTS, MIDDLE, INNER].map(size);
-    let run = Run { level, task, rows, layers, plans: &plans, planes: &planes, tables: &tables, heads, len };
     scratch::with(sizes.iter().map(|n| n.next_multiple_of(16)).sum(), |mut rest| {
         let mut buffers = sizes.map(|n| &mut rest.split_off_mut(..n.next_multiple_of(16)).unwrap_or_default()[..n]);
-        transpose(x, rows, buffers[HIDDEN]);
-        Pool::global().stages(&mut buffers, &stages, |share| run.stage(share));
-        transpose(buffers[HIDDEN], hidden, x);
+        let strips = run.strips(hidden);
+        x.chunks_exact(hidden).enumerate().for_each(|(m, row)| strips.write(buffers[HIDDEN], m, row));
+        pool.stages(&mut buffers, &stages, |share| run.stage(share));
+        x.chunks_exact_mut(hidden).enumerate().for_each(|(m, row)| strips.read(buffers[HIDDEN], [m, 0], row));
     });
-}
-
-/// Rows become columns: `from` is `[rows, n]`, `to` `[n, rows]`.
-fn transpose(from: &[f32], rows: usize, to: &mut [f32]) {
-    if rows == 1 || from.len() == rows {
-        return to.copy_from_slice(from);
-    }
-    let n = from.len() / rows;
-    for (i, to) in to.chunks_exact_mut(rows).enumerate() {
-        to.iter_mut().enumerate().for_each(|(row, y)| *y = from[row * n + i]);
-    }
 }
 
 struct Run<'a, T> {
     level: Level,
     task: Task,
     rows: usize,
+    threads: usize,
     layers: &'a [Layer<'a>],
     plans: &'a [Plan],
     planes: &'a [Plane<'a, T>],
     tables: &'a Tables,
     /// Key heads of all sequences.
     heads: usize,
-    len: usize,
+}
+
+impl<T> Run<'_, T> {
+    /// How many of `n` columns a thread fills at a time.
+    fn chunk(&self, n: usize) -> usize {
+        (n / (self.threads * 4)).clamp(8, CHUNK).next_multiple_of(8)
+    }
+
+    /// How all rows of `n` columns lie.
+    fn strips(&self, n: usize) -> Strips {
+        Strips::new([self.rows, n], self.chunk(n))
+    }
 }
 
 impl<T: Float> Run<'_, T> {
@@ -192,7 +206,7 @@ impl<T: Float> Run<'_, T> {
                 let (input, parts) = (share.read(HIDDEN), [layer.q, layer.k, layer.v]);
                 self.prepare(input, Some(layer.attention_norm), &parts, |inputs| {
                     while let Some((index, out)) = share.next() {
-                        self.projections(inputs, &parts, index * share.chunk(), out);
+                        self.projections(inputs, &parts, index * share.chunk() / self.rows, out);
                     }
                 });
                 self.ask(share, 2, &[layer.o]);
@@ -203,7 +217,7 @@ impl<T: Float> Run<'_, T> {
                 let pair = [layer.gate, layer.up];
                 self.prepare(share.read(MIDDLE), Some(layer.mlp_norm), &pair, |inputs| {
                     while let Some((index, out)) = share.next() {
-                        self.gate(inputs, &pair, index * share.chunk(), out);
+                        self.gate(inputs, &pair, index * share.chunk() / self.rows, out);
                     }
                 });
                 self.ask(share, 1, &[layer.down]);
@@ -234,49 +248,45 @@ impl<T: Float> Run<'_, T> {
         }
     }
 
-    /// Rows of `input` `[columns, rows]`, through a norm, in the orders that the weights want.
+    /// The rows of a buffer, through a norm, in the orders that the weights want.
     fn prepare(&self, input: &[f32], norm: Option<Norm<'_>>, weights: &[Weights<'_>], work: impl FnOnce(&Inputs<'_>)) {
-        let (rows, cols) = (self.rows, weights[0].shape()[1]);
-        let x = MatRef { data: Floats::F32(input), rows, cols, row_stride: 1, col_stride: rows };
-        scratch::with(Inputs::size(&x), |buffer| work(&Inputs::new(self.level, &x, norm, weights, buffer)));
+        let x = Source::Strips(self.strips(weights[0].shape()[1]), input);
+        scratch::with(Inputs::size(x), |buffer| work(&Inputs::new(self.level, x, norm, weights, buffer)));
     }
 
-    /// Columns from float `first` on of several products side by side.
+    /// A strip, from column `first` on, of several products side by side.
     fn projections(&self, inputs: &Inputs<'_>, parts: &[Weights<'_>], first: usize, out: &mut [f32]) {
-        let (first, end) = (first / self.rows, (first + out.len()) / self.rows);
+        let n = out.len() / self.rows;
         let mut before = 0;
         for weights in parts {
             let after = before + weights.shape()[0];
-            let (start, stop) = (first.max(before), end.min(after));
-            if start < stop {
-                let out = &mut out[(start - first) * self.rows..(stop - first) * self.rows];
-                self.multiply(inputs.of(self.level, weights), weights, start - before, out);
+            let (start, stop) = (first.max(before), (first + n).min(after));
+            let x = inputs.of(self.level, weights);
+            if stop == start + n {
+                weights.multiply(self.level, start - before, x, out, n);
+            } else if start < stop {
+                let mut sums = [0.0; MAX_ROWS * CHUNK];
+                let (part, sums) = (stop - start, &mut sums[..self.rows * (stop - start)]);
+                weights.multiply(self.level, start - before, x, sums, part);
+                for (to, from) in out.chunks_exact_mut(n).zip(sums.chunks_exact(part)) {
+                    to[start - first..stop - first].copy_from_slice(from);
+                }
             }
             before = after;
         }
     }
 
-    /// Columns of a product, `[columns, rows]`.
-    fn multiply(&self, x: Prepared<'_>, weights: &Weights<'_>, first: usize, out: &mut [f32]) {
-        let n = out.len() / self.rows;
-        if self.rows == 1 {
-            return weights.multiply(self.level, first, x, out, n);
-        }
-        let mut sums = [0.0; MAX_ROWS * CHUNK];
-        weights.multiply(self.level, first, x, &mut sums[..x.padded * n], n);
-        transpose(&sums[..self.rows * n], self.rows, out);
-    }
-
-    /// Columns of a product, and what is added to them.
-    fn product(&self, x: Prepared<'_>, weights: &Weights<'_>, (first, add): (usize, &[f32]), out: &mut [f32]) {
-        self.multiply(x, weights, first / self.rows, out);
-        out.iter_mut().zip(&add[first..]).for_each(|(y, x)| *y += x);
+    /// A strip of a product, and what is added to it.
+    fn product(&self, x: Prepared<'_>, weights: &Weights<'_>, (at, add): (usize, &[f32]), out: &mut [f32]) {
+        weights.multiply(self.level, at / self.rows, x, out, out.len() / self.rows);
+        out.iter_mut().zip(&add[at..]).for_each(|(y, x)| *y += x);
     }
 
     fn gate(&self, inputs: &Inputs<'_>, [gate, up]: &[Weights<'_>; 2], first: usize, out: &mut [f32]) {
         let (mut gated, mut ups) = ([0.0; MAX_ROWS * CHUNK], [0.0; MAX_ROWS * CHUNK]);
         for (weights, sums) in [(gate, &mut gated), (up, &mut ups)] {
-            self.multiply(inputs.of(self.level, weights), weights, first / self.rows, &mut sums[..out.len()]);
+            let (x, sums) = (inputs.of(self.level, weights), &mut sums[..out.len()]);
+            weights.multiply(self.level, first, x, sums, out.len() / self.rows);
         }
         // Whole vectors, of which the last may be partly unused.
         let used = out.len().next_multiple_of(16);
@@ -287,20 +297,20 @@ impl<T: Float> Run<'_, T> {
     fn attend(&self, share: &Share<'_>, at: usize) {
         let (layer, plan) = (&self.layers[at], self.plans[at]);
         let planes = &self.planes[at * self.heads..(at + 1) * self.heads];
+        let [q, kv] = layer.columns();
         let room = plan.rows * plan.width + Scan::room(plan.rows, [plan.width; 2]) + plan.width;
         scratch::with(room, |buffer| {
             while let Some((index, record)) = share.next() {
                 let (head, cut) = (index / plan.cuts, index % plan.cuts);
                 let new = if cut + 1 == plan.cuts { lock(&planes[head].new).take() } else { None };
                 self.level.run(Attend {
-                    rows: self.rows,
                     tokens: self.task.tokens,
                     heads: &layer.heads,
                     plan,
-                    len: self.len,
+                    len: planes[head].len,
                     head,
-                    keys: plan.keys(cut),
-                    projected: share.read(PROJECTED),
+                    keys: plan.keys(cut, planes[head].len),
+                    projected: (self.strips(q + 2 * kv), share.read(PROJECTED)),
                     table: self.tables.of(at),
                     old: planes[head].old,
                     new,
@@ -333,7 +343,6 @@ impl<T: Float> Run<'_, T> {
 
 /// Attention of one key head's queries over some of its keys.
 struct Attend<'a, 'n, T> {
-    rows: usize,
     tokens: usize,
     heads: &'a Heads<'a>,
     plan: Plan,
@@ -341,8 +350,9 @@ struct Attend<'a, 'n, T> {
     /// `batch * kv_heads + kv head`.
     head: usize,
     keys: [usize; 2],
-    /// Queries, keys and values, `[columns, rows]`.
-    projected: &'a [f32],
+    /// Queries, keys and values side by side.
+    projected: (Strips, &'a [f32]),
+    /// Of all sequences.
     table: &'a [f32],
     old: [&'a [T]; 2],
     /// Where the new keys and values go, if this task writes them.
@@ -356,28 +366,20 @@ impl<T: Float> Work for Attend<'_, '_, T> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Self { rows: all_rows, tokens, heads, .. } = self;
+        let Self { tokens, heads, projected: (strips, data), .. } = self;
         let Plan { rows, width, .. } = self.plan;
         let (d, group) = (heads.width, heads.heads / heads.kv_heads);
         let (batch, kv_head) = (self.head / heads.kv_heads, self.head % heads.kv_heads);
         let dims = heads.rope.dims();
         let turn = |row: &mut [f32], t: usize| {
-            rotate(row, &self.table[t * dims..][..dims], heads.rope.is_traditional());
-        };
-        // A head's part of a row of the projections.
-        let projected = |row: usize, first: usize, to: &mut [f32]| {
-            if all_rows == 1 {
-                to.copy_from_slice(&self.projected[first..first + d]);
-            } else {
-                to.iter_mut().enumerate().for_each(|(i, y)| *y = self.projected[(first + i) * all_rows + row]);
-            }
+            rotate(row, &self.table[(batch * tokens + t) * dims..][..dims], heads.rope.is_traditional());
         };
         let (first_key, first_value) = (heads.heads * d, (heads.heads + heads.kv_heads) * d);
         let (q, rest) = self.buffer.split_at_mut(rows * width);
         let (line, buffer) = rest.split_at_mut(width);
         for (r, q) in q.chunks_exact_mut(width).enumerate() {
             let (head, t) = (kv_head * group + r / tokens, r % tokens);
-            projected(batch * tokens + t, head * d, &mut q[..d]);
+            strips.read(data, [batch * tokens + t, head * d], &mut q[..d]);
             q[d..].fill(0.0);
             turn(&mut q[..d], t);
             q.iter_mut().for_each(|x| *x *= heads.scale);
@@ -392,10 +394,10 @@ impl<T: Float> Work for Attend<'_, '_, T> {
         if let Some([new_k, new_v]) = self.new {
             for t in 0..tokens {
                 let (row, line) = (batch * tokens + t, &mut line[..d]);
-                projected(row, first_key + kv_head * d, line);
+                strips.read(data, [row, first_key + kv_head * d], line);
                 turn(line, t);
                 narrow(s, line, &mut new_k[t * d..(t + 1) * d]);
-                projected(row, first_value + kv_head * d, line);
+                strips.read(data, [row, first_value + kv_head * d], line);
                 narrow(s, line, &mut new_v[t * d..(t + 1) * d]);
             }
             let (k, v) = (matrix(new_k, tokens), matrix(new_v, tokens));

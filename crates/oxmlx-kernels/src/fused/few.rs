@@ -1,6 +1,7 @@
 //! Up to 8 rows: everything in one fork-join.
 
 use crate::dtype::{Float, Floats, each_float, narrow};
+use crate::fused::strips::Strips;
 use crate::fused::{GatedMlp, Product, Weights};
 use crate::level::{Level, Work};
 use crate::matrix::{MatMut, MatRef};
@@ -56,6 +57,36 @@ fn total(weights: &[Weights<'_>]) -> usize {
     weights.iter().map(|w| w.row_bytes() * w.shape()[0]).sum()
 }
 
+/// Activations, as they come.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    Matrix(&'a MatRef<'a>),
+    Strips(Strips, &'a [f32]),
+}
+
+impl Source<'_> {
+    fn shape(&self) -> [usize; 2] {
+        match self {
+            Self::Matrix(x) => x.shape(),
+            Self::Strips(strips, _) => [strips.rows, strips.cols],
+        }
+    }
+
+    /// A row, in f32.
+    #[inline(always)]
+    fn row<S: Simd>(&self, s: S, m: usize, to: &mut [f32]) {
+        match self {
+            Self::Matrix(x) if x.col_stride == 1 => x.data.widen(s, m * x.row_stride, to),
+            Self::Matrix(x) => each_float!(Floats, x.data, from => {
+                for (i, y) in to.iter_mut().enumerate() {
+                    *y = from[m * x.row_stride + i * x.col_stride].to_f32();
+                }
+            }),
+            Self::Strips(strips, data) => strips.read(data, [m, 0], to),
+        }
+    }
+}
+
 /// The activations after the norm, in both orders in which matrices may want them.
 pub(super) struct Inputs<'a> {
     natural: Prepared<'a>,
@@ -63,24 +94,26 @@ pub(super) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    pub(super) fn size(x: &MatRef<'_>) -> usize {
-        2 * Prepared::size(x.rows, x.cols) + x.cols
+    pub(super) fn size(x: Source<'_>) -> usize {
+        let [rows, cols] = x.shape();
+        2 * Prepared::size(rows, cols) + cols
     }
 
     pub(super) fn new(
         level: Level,
-        x: &MatRef<'_>,
+        x: Source<'_>,
         norm: Option<Norm<'_>>,
         weights: &[Weights<'_>],
         buffer: &'a mut [f32],
     ) -> Self {
-        let size = Prepared::size(x.rows, x.cols);
+        let [rows, cols] = x.shape();
+        let size = Prepared::size(rows, cols);
         let (natural, rest) = buffer.split_at_mut(size);
         let (even_odd, weight) = rest.split_at_mut(size);
-        let padded = x.rows.max(1).next_power_of_two();
+        let padded = rows.max(1).next_power_of_two();
         let wish = weights.iter().filter_map(Weights::format).find(|&f| wish(level, f));
         level.run(Fill { x, norm, weight, natural, even_odd, format: wish });
-        let prepared = |data| Prepared { data, cols: x.cols, padded };
+        let prepared = |data| Prepared { data, cols, padded };
         Self { natural: prepared(&*natural), even_odd: wish.map(|_| prepared(&*even_odd)) }
     }
 
@@ -109,7 +142,7 @@ impl Work for Wish {
 }
 
 struct Fill<'a, 'b> {
-    x: &'a MatRef<'a>,
+    x: Source<'a>,
     norm: Option<Norm<'a>>,
     weight: &'b mut [f32],
     natural: &'b mut [f32],
@@ -122,25 +155,16 @@ impl Work for Fill<'_, '_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let x = self.x;
+        let [rows, cols] = self.x.shape();
         if let Some(weight) = self.norm.and_then(|n| n.weight) {
             weight.widen(s, 0, self.weight);
         }
-        for (m, row) in self.natural.chunks_exact_mut(x.cols.max(1)).enumerate() {
-            if m >= x.rows {
+        for (m, row) in self.natural.chunks_exact_mut(cols.max(1)).enumerate() {
+            if m >= rows {
                 row.fill(0.0);
                 continue;
             }
-            let start = m * x.row_stride;
-            if x.col_stride == 1 {
-                x.data.widen(s, start, row);
-            } else {
-                each_float!(Floats, x.data, from => {
-                    for (i, y) in row.iter_mut().enumerate() {
-                        *y = from[start + i * x.col_stride].to_f32();
-                    }
-                });
-            }
+            self.x.row(s, m, row);
             if let Some(norm) = self.norm {
                 let scale = rms_scale(s, row, norm.eps);
                 normalize(s, row, 0.0, scale, (norm.weight.map(|_| &*self.weight), None));
@@ -157,6 +181,7 @@ impl Work for Fill<'_, '_> {
 pub(super) fn products(level: Level, x: &MatRef<'_>, norm: Option<Norm<'_>>, list: Vec<Product<'_>>) {
     let weights: Vec<Weights<'_>> = list.iter().map(|p| p.weights).collect();
     let total = total(&weights);
+    let x = Source::Matrix(x);
     scratch::with(Inputs::size(x), |buffer| {
         let inputs = Inputs::new(level, x, norm, &weights, buffer);
         let mut tasks = 0;
@@ -248,8 +273,9 @@ pub(super) fn gated_mlp(level: Level, x: &MatRef<'_>, mlp: &GatedMlp<'_>, out: M
     let pair = [mlp.gate, mlp.up];
     let inner = mlp.gate.shape()[0];
     let padded = x.rows.max(1).next_power_of_two();
-    scratch::with(Inputs::size(x), |buffer| {
-        let inputs = Inputs::new(level, x, mlp.norm, &pair, buffer);
+    let source = Source::Matrix(x);
+    scratch::with(Inputs::size(source), |buffer| {
+        let inputs = Inputs::new(level, source, mlp.norm, &pair, buffer);
         scratch::with(padded * inner, |hidden| {
             hidden[x.rows * inner..].fill(0.0);
             let columns = step(&mlp.gate, total(&pair) / 2);

@@ -8,6 +8,7 @@ mod decoder_few;
 mod decoder_many;
 mod few;
 mod many;
+mod strips;
 mod weights;
 
 use crate::error::{Check, ShapeError};

@@ -69,7 +69,7 @@ impl<'a> Weights<'a> {
         }
     }
 
-    /// `out[m * n + r] = x[m] . w[first + r]` for `r < n`; `out` has room for all padded rows.
+    /// `out[m * n + r] = x[m] . w[first + r]` for `r < n` and every row `m` that `out` has room for.
     pub(super) fn multiply(&self, level: Level, first: usize, x: Prepared<'_>, out: &mut [f32], n: usize) {
         match &self.0 {
             Kind::Quant(w) => product_rows(level, w, first, x, out, n),

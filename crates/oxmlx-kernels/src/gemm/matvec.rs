@@ -125,14 +125,14 @@ impl<T: Float, const R: usize, const M: usize> Work for Dots<'_, T, R, M> {
         let whole = n / R * R;
         for c in (0..whole).step_by(R) {
             let dots = columns::<S, T, R, M>(s, &w[(from + c) * stride..], stride, x, k);
-            for (m, dots) in dots.iter().enumerate() {
-                sums[m * n + c..m * n + c + R].copy_from_slice(dots);
+            for (sums, dots) in sums.chunks_exact_mut(n).zip(&dots) {
+                sums[c..c + R].copy_from_slice(dots);
             }
         }
         for c in whole..n {
             let dots = columns::<S, T, 1, M>(s, &w[(from + c) * stride..], stride, x, k);
-            for (m, dots) in dots.iter().enumerate() {
-                sums[m * n + c] = dots[0];
+            for (sums, dots) in sums.chunks_exact_mut(n).zip(&dots) {
+                sums[c] = dots[0];
             }
         }
     }

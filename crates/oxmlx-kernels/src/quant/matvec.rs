@@ -107,7 +107,7 @@ const SCALES: usize = 1024;
 /// Scales of a row that are widened at a time: four rows go side by side.
 const PIECE: usize = SCALES / 4;
 
-/// `out[m * out_stride + r] = x[m] . w[first + r]` for every `m` below 8 that `out` has room for.
+/// `out[m * out_stride + r] = x[m] . w[first + r]` for `r < out_stride` and every `m` below 8 that `out` has room for.
 pub(crate) fn product_rows(
     level: Level,
     w: &QuantMatrix<'_>,

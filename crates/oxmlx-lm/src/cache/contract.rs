@@ -201,8 +201,8 @@ pub trait Cache: fmt::Debug + Send + Sync {
         None
     }
 
-    /// As [`as_plain`](Self::as_plain), to write to.
-    fn as_plain_mut(&mut self) -> Option<&mut KvCache> {
+    /// The plain caches to write to: itself where it is one, or those of its rows where all are.
+    fn as_plain_mut(&mut self) -> Option<Vec<&mut KvCache>> {
         None
     }
 }

@@ -9,37 +9,59 @@ use super::contract::Cache;
 use super::kv::{Held, KvCache, Stack, room};
 use crate::{Error, ErrorKind, Result};
 
+/// The plain caches of one sequence, or of a batch that keeps its sequences together: one a layer, all of as many tokens.
+pub(crate) type PlainLayers<'a> = Vec<&'a mut KvCache>;
+
 impl KvCache {
-    /// The caches as plain ones, if each is one, or the one row of a batch, and all hold as many tokens.
-    pub(crate) fn all_plain(caches: &mut [Box<dyn Cache>]) -> Option<Vec<&mut Self>> {
-        let caches: Vec<&mut Self> = caches.iter_mut().map(|cache| cache.as_plain_mut()).collect::<Option<_>>()?;
-        caches.windows(2).all(|pair| pair[0].len() == pair[1].len()).then_some(caches)
+    /// The layers' caches sequence by sequence, if all are plain and each sequence's hold as many tokens.
+    pub(crate) fn all_plain(caches: &mut [Box<dyn Cache>]) -> Option<Vec<PlainLayers<'_>>> {
+        let layers = caches.len();
+        let mut sequences: Vec<PlainLayers<'_>> = Vec::new();
+        for (i, cache) in caches.iter_mut().enumerate() {
+            let rows = cache.as_plain_mut()?;
+            if i == 0 {
+                sequences.resize_with(rows.len(), || Vec::with_capacity(layers));
+            }
+            if rows.len() != sequences.len() {
+                return None;
+            }
+            sequences.iter_mut().zip(rows).for_each(|(sequence, row)| sequence.push(row));
+        }
+        let level = |layers: &PlainLayers<'_>| layers.windows(2).all(|pair| pair[0].len() == pair[1].len());
+        sequences.iter().all(level).then_some(sequences)
     }
 
     /// Runs `x` `[batch, tokens, hidden]` through a decoder whose layers' caches these are: appends to all, gives the last layer's
-    /// output. The caches, which hold as many tokens, are as before when it fails; afterwards they are layers of one stack.
-    pub(crate) fn decode(caches: &mut [&mut Self], decoder: &Decoder, x: &Array) -> Result<Array> {
+    /// output. The caches are as before when it fails; afterwards those of a sequence are layers of one stack.
+    pub(crate) fn decode(sequences: &mut [PlainLayers<'_>], decoder: &Decoder, x: &Array) -> Result<Array> {
         let &[batch, tokens, _] = x.shape() else {
             let what = format!("hidden states of shape {:?} are not [batch, tokens, width]", x.shape());
             return Err(Error::new(ErrorKind::Cache, what));
         };
-        let len = caches.first().map_or(0, |cache| cache.len());
+        let together = if sequences.len() == 1 { batch } else { 1 };
         let [kv_heads, head_dim] = decoder.kv_shape();
-        let added = [caches.len() as i32, batch, kv_heads, tokens, head_dim];
-        let kept: Vec<Held> = caches.iter_mut().map(|cache| cache.take_held()).collect();
-        let decoded = stacked(&kept)
-            .and_then(|stack| room(stack, &added, decoder.dtype(x.dtype()), len))
-            .and_then(|(keys, values)| Ok(decoder.forward(x, KvBuffers { keys, values, len })?));
-        match decoded {
-            Ok(Decoded { output, buffers: KvBuffers { keys, values, len } }) => {
+        let kept: Vec<Vec<Held>> =
+            sequences.iter_mut().map(|layers| layers.iter_mut().map(|cache| cache.take_held()).collect()).collect();
+        let buffers = kept.iter().zip(&*sequences).map(|(kept, layers)| {
+            let len = layers.first().map_or(0, |cache| cache.len());
+            let added = [layers.len() as i32, together, kv_heads, tokens, head_dim];
+            let (keys, values) = room(stacked(kept)?, &added, decoder.dtype(x.dtype()), len)?;
+            Ok(KvBuffers { keys, values, len })
+        });
+        match buffers.collect::<Result<Vec<_>>>().and_then(|buffers| Ok(decoder.forward(x, buffers)?)) {
+            Ok(Decoded { output, buffers }) => {
                 // The old handles go with `kept`: a stack that nobody else holds is written in place.
-                let stack = Arc::new(Stack { keys, values });
-                let layers = caches.iter_mut().enumerate();
-                layers.for_each(|(i, cache)| cache.put_held(Held::Layer(stack.clone(), i), len));
+                for (layers, KvBuffers { keys, values, len }) in sequences.iter_mut().zip(buffers) {
+                    let stack = Arc::new(Stack { keys, values });
+                    let layers = layers.iter_mut().enumerate();
+                    layers.for_each(|(i, cache)| cache.put_held(Held::Layer(stack.clone(), i), len));
+                }
                 Ok(output)
             }
             Err(error) => {
-                caches.iter_mut().zip(kept).for_each(|(cache, kept)| cache.put_held(kept, len));
+                for (layers, kept) in sequences.iter_mut().zip(kept) {
+                    layers.iter_mut().zip(kept).for_each(|(cache, kept)| cache.put_held(kept, cache.len()));
+                }
                 Err(error)
             }
         }

@@ -235,8 +235,8 @@ impl Cache for KvCache {
         Some(self)
     }
 
-    fn as_plain_mut(&mut self) -> Option<&mut KvCache> {
-        Some(self)
+    fn as_plain_mut(&mut self) -> Option<Vec<&mut KvCache>> {
+        Some(vec![self])
     }
 }
 

@@ -116,12 +116,9 @@ impl Cache for RowsCache {
         self.rows.len()
     }
 
-    /// The only row of a batch of one.
-    fn as_plain_mut(&mut self) -> Option<&mut KvCache> {
-        match &mut self.rows[..] {
-            [row] => row.as_plain_mut(),
-            _ => None,
-        }
+    fn as_plain_mut(&mut self) -> Option<Vec<&mut KvCache>> {
+        let rows: Option<Vec<_>> = self.rows.iter_mut().map(|row| row.as_plain_mut()).collect();
+        Some(rows?.into_iter().flatten().collect())
     }
 
     fn as_rows_mut(&mut self) -> Option<&mut RowsCache> {
@@ -132,8 +129,7 @@ impl Cache for RowsCache {
         if let [row] = &mut self.rows[..] {
             return row.attend(qkv, how);
         }
-        let plain: Option<Vec<&mut KvCache>> = self.rows.iter_mut().map(|row| row.as_plain_mut()).collect();
-        match plain {
+        match self.as_plain_mut() {
             Some(mut rows) => KvCache::attend_rows(&mut rows, qkv, how),
             None => self.row_by_row(qkv, how),
         }

@@ -75,7 +75,7 @@ impl<B: Block> LanguageModel for Decoder<B> {
             x = (x * scale)?;
         }
         match (&self.fused, KvCache::all_plain(caches)) {
-            (Some(fused), Some(mut caches)) => x = KvCache::decode(&mut caches, fused, &x)?,
+            (Some(fused), Some(mut sequences)) => x = KvCache::decode(&mut sequences, fused, &x)?,
             _ => {
                 for (layer, cache) in self.layers.iter().zip(caches) {
                     x = layer.forward(&x, cache.as_mut())?;

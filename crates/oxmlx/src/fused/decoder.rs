@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Attended, AttentionSettings, CachedAttention, KvBuffers, Matrix, Norm, OwnedMatrix};
-use super::{cached_attention, gated_mlp, matmul_add, norm_matmuls};
+use super::{Attended, AttendedRows, AttentionSettings, CachedAttention, KvBuffers, Matrix, Norm, OwnedMatrix};
+use super::{attention_rows, cached_attention, gated_mlp, matmul_add, norm_matmuls};
 use crate::fast::Rope;
 use crate::{Array, Dtype, Error, ErrorKind, Result, cpu, ops};
 
@@ -50,9 +50,9 @@ pub struct DecoderLayer<'a> {
 /// let decoder = Decoder::new(&[layer])?;
 /// let empty = Array::zeros::<f32>((1, 1, 1, 8, 2))?;
 /// let x = Array::from_slice(&[1.0f32, 2.0], (1, 1, 2))?;
-/// let decoded = decoder.forward(&x, KvBuffers { keys: empty.clone(), values: empty, len: 0 })?;
+/// let decoded = decoder.forward(&x, vec![KvBuffers { keys: empty.clone(), values: empty, len: 0 }])?;
 /// assert_eq!(decoded.output.to_vec::<f32>()?, [1.0, 2.0]);
-/// assert_eq!(decoded.buffers.len, 1);
+/// assert_eq!(decoded.buffers[0].len, 1);
 /// # Ok::<(), oxmlx::Error>(())
 /// ```
 #[derive(Clone)]
@@ -70,7 +70,7 @@ pub struct Decoded {
     /// Like the input.
     pub output: Array,
     /// The stacked buffers with the new tokens, written in place where nobody else held them.
-    pub buffers: KvBuffers,
+    pub buffers: Vec<KvBuffers>,
 }
 
 impl Decoder {
@@ -109,15 +109,16 @@ impl Decoder {
         self.layers.first().map(|layer| layer.attention.kv_shape()).unwrap_or_default()
     }
 
-    /// Runs `x` `[batch, tokens, hidden]` through all layers; `buffers` `[layers, batch, kv_heads, capacity, head_dim]` are their caches, with
-    /// room for the new tokens. Lazy.
+    /// Runs `x` `[batch, tokens, hidden]` through all layers, whose caches `buffers` are, with room for the new tokens: one of all sequences,
+    /// `[layers, batch, kv_heads, capacity, head_dim]`, or one a sequence, `[layers, 1, kv_heads, capacity, head_dim]` each, which may
+    /// hold different numbers of tokens. Lazy.
     ///
     /// # Errors
     /// [`ErrorKind::Shape`] when the buffers have another shape or no room, or a shape does not fit.
     ///
     /// # Source
     /// Touvron et al., Llama 2, 2023, for the order of operations.
-    pub fn forward(&self, x: &Array, buffers: KvBuffers) -> Result<Decoded> {
+    pub fn forward(&self, x: &Array, buffers: Vec<KvBuffers>) -> Result<Decoded> {
         self.check(x, &buffers)?;
         if let Some(prepared) = &self.prepared
             && let Some(decoded) = cpu::decoder(prepared, &self.layers, (x, self.dtype(x.dtype())), &buffers)
@@ -127,23 +128,25 @@ impl Decoder {
         layer_by_layer(&self.layers, x, &buffers)
     }
 
-    fn check(&self, x: &Array, buffers: &KvBuffers) -> Result<()> {
+    fn check(&self, x: &Array, buffers: &[KvBuffers]) -> Result<()> {
         let wrong = |text: String| Err(Error::new(ErrorKind::Shape, OP, text));
         let &[batch, tokens, _] = x.shape() else {
             return wrong(format!("hidden states of shape {:?} are not [batch, tokens, hidden]", x.shape()));
         };
-        let [heads, width] = self.kv_shape();
-        for array in [&buffers.keys, &buffers.values] {
+        let sequences = match buffers.len() {
+            1 => batch,
+            n if usize::try_from(batch) == Ok(n) => 1,
+            n => return wrong(format!("{n} caches for a batch of {batch}: it takes one, or one a sequence")),
+        };
+        let ([heads, width], layers) = (self.kv_shape(), self.layers.len());
+        for (array, len) in buffers.iter().flat_map(|b| [(&b.keys, b.len), (&b.values, b.len)]) {
             let capacity = array.dim(3).unwrap_or_default();
-            if *array.shape() != [self.layers.len() as i32, batch, heads, capacity, width] {
-                let layers = self.layers.len();
-                return wrong(format!(
-                    "caches {:?} are not [{layers}, {batch}, {heads}, capacity, {width}]",
-                    array.shape()
-                ));
+            if *array.shape() != [layers as i32, sequences, heads, capacity, width] {
+                let shape = array.shape();
+                return wrong(format!("caches {shape:?} are not [{layers}, {sequences}, {heads}, capacity, {width}]"));
             }
-            if buffers.len.checked_add(tokens.max(1) as usize).is_none_or(|end| end > capacity as usize) || tokens < 1 {
-                return wrong(format!("{tokens} tokens after {} do not fit caches of {capacity} rows", buffers.len));
+            if len.checked_add(tokens.max(1) as usize).is_none_or(|end| end > capacity as usize) || tokens < 1 {
+                return wrong(format!("{tokens} tokens after {len} do not fit caches of {capacity} rows"));
             }
         }
         Ok(())
@@ -151,30 +154,45 @@ impl Decoder {
 }
 
 /// The decoder in the other blocks.
-pub(crate) fn layer_by_layer(layers: &[OwnedLayer], x: &Array, buffers: &KvBuffers) -> Result<Decoded> {
+pub(crate) fn layer_by_layer(layers: &[OwnedLayer], x: &Array, buffers: &[KvBuffers]) -> Result<Decoded> {
     let mut x = x.clone();
-    let (mut keys, mut values) = (Vec::with_capacity(layers.len()), Vec::with_capacity(layers.len()));
-    for (i, layer) in layers.iter().enumerate() {
-        let i = i as i32;
-        let buffers = KvBuffers { keys: buffers.keys.get(i)?, values: buffers.values.get(i)?, len: buffers.len };
+    // For each of the caches its layers.
+    let mut written = vec![(Vec::with_capacity(layers.len()), Vec::with_capacity(layers.len())); buffers.len()];
+    for (i, layer) in (0..).zip(layers) {
+        let of_layer = |b: &KvBuffers| Ok(KvBuffers { keys: b.keys.get(i)?, values: b.values.get(i)?, len: b.len });
+        let mut of_layer = buffers.iter().map(of_layer).collect::<Result<Vec<_>>>()?;
         let made = norm_matmuls(&x, layer.attention_norm.norm(), &layer.qkv.each_ref().map(OwnedMatrix::matrix))?;
         let [q, k, v] = &made[..] else {
             return Err(Error::new(ErrorKind::Backend, OP, "three products are not three arrays"));
         };
         let rope = Rope::from_settings(layer.attention.rope, layer.freqs.as_ref());
-        let Attended { output, buffers } = cached_attention([q, k, v], buffers, layer.attention.with(&rope))?;
+        let how = layer.attention.with(&rope);
+        let AttendedRows { output, buffers } = match of_layer.pop() {
+            Some(all) if of_layer.is_empty() => {
+                let Attended { output, buffers } = cached_attention([q, k, v], all, how)?;
+                AttendedRows { output, buffers: vec![buffers] }
+            }
+            last => {
+                of_layer.extend(last);
+                attention_rows([q, k, v], of_layer, how)?
+            }
+        };
         x = matmul_add(&output, layer.o.matrix(), &x)?;
         let [gate, up, down] = layer.mlp.each_ref().map(OwnedMatrix::matrix);
         x = gated_mlp(&x, layer.mlp_norm.norm(), gate, up, down)?;
-        keys.push(buffers.keys);
-        values.push(buffers.values);
+        for ((keys, values), made) in written.iter_mut().zip(buffers) {
+            keys.push(made.keys);
+            values.push(made.values);
+        }
     }
     if layers.is_empty() {
-        return Ok(Decoded { output: x, buffers: buffers.clone() });
+        return Ok(Decoded { output: x, buffers: buffers.to_vec() });
     }
     let tokens = x.dim(1).unwrap_or_default() as usize;
-    let buffers = KvBuffers { keys: ops::stack(&keys, 0)?, values: ops::stack(&values, 0)?, len: buffers.len + tokens };
-    Ok(Decoded { output: x, buffers })
+    let stacked = written.iter().zip(buffers).map(|((keys, values), before)| {
+        Ok(KvBuffers { keys: ops::stack(keys, 0)?, values: ops::stack(values, 0)?, len: before.len + tokens })
+    });
+    Ok(Decoded { output: x, buffers: stacked.collect::<Result<_>>()? })
 }
 
 /// A norm that holds its weight.

@@ -585,7 +585,9 @@ fn fused(d: &mut Draw) -> Result<Vec<Array>> {
             let _ = (decoder.dtype(d.dtype()), decoder.kv_shape(), decoder.is_one_node());
             let stacked = |array: &Array| oxmlx::ops::stack(&vec![array.clone(); layers.len().max(1)], 0);
             let stack = KvBuffers { keys: stacked(&buffers.keys)?, values: stacked(&buffers.values)?, len };
-            decoder.forward(&x, stack).map(|decoded| vec![decoded.output, decoded.buffers.keys])
+            let stacks = if d.below(3) == 0 { vec![stack; d.below(4)] } else { vec![stack] };
+            let decoded = decoder.forward(&x, stacks)?;
+            Ok(std::iter::once(decoded.output).chain(decoded.buffers.into_iter().map(|b| b.keys)).collect())
         }
     }
 }

@@ -9,7 +9,7 @@ use oxmlx_kernels::{Floats, FloatsMut, Level, Pool, View4};
 use super::super::rope::turns;
 use super::super::{Packed, enabled, floats_mut, readable};
 use super::cached_attention::{copy, store};
-use super::caches::{over_caches, written};
+use super::caches::{over_caches, paired, written};
 use crate::fast::Rope;
 use crate::fused::{AttendedRows, AttentionSettings, CachedAttention, KvBuffers, mlx_attention_rows};
 use crate::kernel::{BoxError, Input, Output};
@@ -45,9 +45,7 @@ fn fallback(plan: AttentionSettings, lens: &[usize], inputs: &[Array]) -> std::r
     let (qkv, rest) = inputs.split_at_checked(3).ok_or("an input is missing")?;
     let (planes, freqs) = rest.split_at_checked(2 * lens.len()).ok_or("a buffer is missing")?;
     let rope = Rope::from_settings(plan.rope, freqs.first());
-    let row = |(pair, &len): (&[Array], &usize)| KvBuffers { keys: pair[0].clone(), values: pair[1].clone(), len };
-    let buffers = planes.chunks_exact(2).zip(lens).map(row).collect();
-    let made = mlx_attention_rows([&qkv[0], &qkv[1], &qkv[2]], buffers, plan.with(&rope))?;
+    let made = mlx_attention_rows([&qkv[0], &qkv[1], &qkv[2]], paired(planes, lens).collect(), plan.with(&rope))?;
     let planes = made.buffers.into_iter().flat_map(|b| [b.keys, b.values]);
     Ok(std::iter::once(made.output).chain(planes).collect())
 }

@@ -24,3 +24,9 @@ pub(super) fn written(
     let cache = |b: &KvBuffers| Ok(KvBuffers { keys: next()?, values: next()?, len: b.len + tokens });
     Ok((output, before.iter().map(cache).collect::<Result<_>>()?))
 }
+
+/// The caches again, of their keys and values one after the other.
+pub(super) fn paired<'a>(planes: &'a [Array], lens: &'a [usize]) -> impl Iterator<Item = KvBuffers> + 'a {
+    let pair = |(pair, &len): (&[Array], &usize)| KvBuffers { keys: pair[0].clone(), values: pair[1].clone(), len };
+    planes.chunks_exact(2).zip(lens).map(pair)
+}

@@ -11,7 +11,7 @@ use super::super::matrix::{Memory, Spec, push_inputs};
 use super::super::rope::turns;
 use super::super::{Packed, enabled, floats_mut, readable};
 use super::cached_attention::keep_live_rows;
-use super::caches::{over_caches, written};
+use super::caches::{over_caches, paired, written};
 use crate::fused::{Decoded, KvBuffers, OwnedLayer, layer_by_layer};
 use crate::kernel::{BoxError, Constant, Input, Output};
 use crate::{Array, Dtype, Result};
@@ -94,37 +94,39 @@ pub(crate) fn decoder(
     prepared: &Arc<Prepared>,
     layers: &Arc<[OwnedLayer]>,
     (x, dtype): (&Array, Dtype),
-    buffers: &KvBuffers,
+    buffers: &[KvBuffers],
 ) -> Option<Result<Decoded>> {
     if !enabled() || !readable(x.dtype()) || x.dim(2) != Some(prepared.hidden) {
         return None;
     }
-    if buffers.keys.dtype() != dtype || buffers.values.dtype() != dtype {
+    if buffers.iter().any(|b| b.keys.dtype() != dtype || b.values.dtype() != dtype) {
         return None;
     }
-    let (tokens, len) = (x.dim(1)? as usize, buffers.len);
+    let (tokens, lens) = (x.dim(1)? as usize, buffers.iter().map(|b| b.len).collect::<Vec<_>>());
+    let fallback_lens = lens.clone();
     let fallback_layers = Arc::clone(layers);
     let (prepared, layers) = (Arc::clone(prepared), Arc::clone(layers));
-    let kernel = over_caches("oxmlx::decoder", dtype, 1, 1)
-        .cpu(move |inputs, outputs| run(&prepared, &layers, len, inputs, outputs))
+    let kernel = over_caches("oxmlx::decoder", dtype, 1, buffers.len())
+        .cpu(move |inputs, outputs| run(&prepared, &layers, &lens, inputs, outputs))
         .fallback(move |inputs| {
-            let [x, keys, values] = inputs else { return Err("three inputs".into()) };
-            let buffers = KvBuffers { keys: keys.clone(), values: values.clone(), len };
+            let Some((x, planes)) = inputs.split_first() else { return Err("the hidden states are missing".into()) };
+            let buffers: Vec<_> = paired(planes, &fallback_lens).collect();
             let Decoded { output, buffers } = layer_by_layer(&fallback_layers, x, &buffers)?;
-            Ok(vec![output, buffers.keys, buffers.values])
+            Ok(std::iter::once(output).chain(buffers.into_iter().flat_map(|b| [b.keys, b.values])).collect())
         })
         .build();
-    let inputs = [x.clone(), buffers.keys.clone(), buffers.values.clone()];
+    let planes = buffers.iter().flat_map(|b| [&b.keys, &b.values]);
+    let inputs: Vec<Array> = std::iter::once(x).chain(planes).cloned().collect();
     Some(kernel.and_then(|kernel| {
-        let (output, mut made) = written(&kernel, &inputs, std::slice::from_ref(buffers), tokens)?;
-        Ok(Decoded { output, buffers: made.remove(0) })
+        let (output, buffers) = written(&kernel, &inputs, buffers, tokens)?;
+        Ok(Decoded { output, buffers })
     }))
 }
 
 fn run(
     prepared: &Prepared,
     owned: &[OwnedLayer],
-    len: usize,
+    lens: &[usize],
     inputs: &[Input<'_>],
     outputs: &mut [Output<'_>],
 ) -> std::result::Result<(), BoxError> {
@@ -142,18 +144,21 @@ fn run(
         &mut wide
     };
     ops::widen(Level::best(), packed.floats(), hidden)?;
-    for (plane, old) in planes.iter_mut().zip(old) {
-        if !plane.holds_input() {
-            keep_live_rows(plane, *old, len)?;
+    let mut caches = Vec::with_capacity(lens.len());
+    for ((pair, old), &len) in planes.chunks_exact_mut(2).zip(old.chunks_exact(2)).zip(lens) {
+        for (plane, old) in pair.iter_mut().zip(old) {
+            if !plane.holds_input() {
+                keep_live_rows(plane, *old, len)?;
+            }
         }
+        let [keys, values] = pair else { return Err("two buffers a cache".into()) };
+        let capacity = keys.shape()[3] as usize;
+        caches.push(KvCache { keys: floats_mut(keys)?, values: floats_mut(values)?, capacity, len });
     }
-    let [keys, values] = planes else { return Err("two buffers".into()) };
-    let capacity = keys.shape()[3] as usize;
     let memory = prepared.layers.iter().map(Layer::memory).collect::<std::result::Result<Vec<_>, _>>()?;
     let layers = memory.iter().zip(owned).map(|(memory, owned)| memory.layer(owned));
     let layers = layers.collect::<std::result::Result<Vec<_>, _>>()?;
-    let cache = KvCache { keys: floats_mut(keys)?, values: floats_mut(values)?, capacity, len };
-    fused::decoder(Level::best(), hidden, [batch, tokens], &layers, cache)?;
+    fused::decoder(Level::best(), hidden, [batch, tokens], &layers, caches)?;
     if !in_place {
         ops::round(Level::best(), &wide, floats_mut(out)?)?;
     }
