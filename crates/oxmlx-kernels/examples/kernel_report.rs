@@ -223,11 +223,22 @@ fn model() {
     let norm = Norm { weight: Some(Floats::F32(&weight)), bias: None, eps: 1e-5 };
     let rope = Rope::new(64, 1e5).traditional(true);
     let heads = Heads { heads: 9, kv_heads: 3, width: 64, scale: 0.125, rope, window: None };
-    for (m, past) in [(1, 32), (1, 512), (1, 4096), (1, 16384), (4, 512), (512, 0)] {
-        let capacity = past + m;
-        let mut caches = [vec![0.01f32; 30 * 3 * capacity * 64], vec![0.01f32; 30 * 3 * capacity * 64]];
+    for (batch, tokens, past) in [
+        (1, 1, 32),
+        (1, 1, 512),
+        (1, 1, 4096),
+        (1, 1, 16384),
+        (1, 4, 512),
+        (1, 512, 0),
+        (2, 1, 64),
+        (4, 1, 64),
+        (8, 1, 64),
+    ] {
+        let (m, capacity) = (batch * tokens, past + tokens);
+        let size = 30 * batch * 3 * capacity * 64;
+        let mut caches = [vec![0.01f32; size], vec![0.01f32; size]];
         let mut x = vec![0.1f32; m * 576];
-        let mut logits = vec![0.0f32; 49152];
+        let mut logits = vec![0.0f32; batch * 49152];
         let mut step = |_: usize| {
             let level = Level::best();
             let layers = layers.iter().map(|w| {
@@ -236,20 +247,20 @@ fn model() {
             });
             let layers: Vec<Layer<'_>> = layers.collect();
             let [keys, values] = caches.each_mut().map(|x| FloatsMut::F32(x));
-            decoder(level, &mut x, [1, m], &layers, vec![KvCache { keys, values, capacity, len: past }])
+            decoder(level, &mut x, [batch, tokens], &layers, vec![KvCache { keys, values, capacity, len: past }])
                 .expect("sizes fit");
-            let last = &x[(m - 1) * 576..];
-            let out = MatMut::new(FloatsMut::F32(&mut logits), 1, 49152).expect("sizes fit");
+            let last = Floats::F32(&x[(tokens - 1) * 576..]);
+            let out = MatMut::new(FloatsMut::F32(&mut logits), batch, 49152).expect("sizes fit");
             let list = vec![Product { weights: head.weights(), add: None, out }];
-            let last = MatRef::new(Floats::F32(last), 1, 576).expect("sizes fit");
+            let last = MatRef::strided(last, [batch, 576], [tokens * 576, 1]).expect("sizes fit");
             products(level, last, Some(norm), list).expect("sizes fit");
-            argmax(level, MatRef::new(Floats::F32(&logits), 1, 49152).expect("sizes fit"), &mut [0])
-                .expect("sizes fit");
+            let logits = MatRef::new(Floats::F32(&logits), batch, 49152).expect("sizes fit");
+            argmax(level, logits, &mut vec![0; batch]).expect("sizes fit");
         };
         let rounds = if m > 100 { 5 } else { 60 };
         let (low, mid) = (best(rounds, &mut step), median(rounds, &mut step));
         println!(
-            "smollm2 {m:3} tokens after {past:4}: best {:8.2} ms ({:6.0} tok/s)  median {:8.2} ms ({:6.0} tok/s)",
+            "smollm2 {batch} x {tokens:3} tokens after {past:5}: best {:8.2} ms ({:6.0} tok/s)  median {:8.2} ms ({:6.0} tok/s)",
             low * 1e3,
             m as f64 / low,
             mid * 1e3,

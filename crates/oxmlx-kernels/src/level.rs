@@ -97,6 +97,9 @@ pub(crate) trait Work {
     fn run<S: Simd>(self, s: S) -> Self::Out;
 }
 
+/// Bytes of weights that are asked for ahead of a stage.
+pub(crate) const ASKED: usize = 4096;
+
 /// Asks for bytes ahead of their use.
 pub(crate) struct Ask<'a, T> {
     pub(crate) from: &'a [T],

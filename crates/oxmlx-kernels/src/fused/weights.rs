@@ -3,12 +3,9 @@
 use crate::dtype::each_float;
 use crate::error::{Check, ShapeError};
 use crate::gemm::{Side, dots};
-use crate::level::{Ask, Level};
+use crate::level::{ASKED, Ask, Level};
 use crate::matrix::MatRef;
 use crate::quant::{Prepared, QuantMatrix, product_rows};
-
-/// Bytes that are asked for ahead of a stage.
-const ASKED: usize = 4096;
 
 /// A weight matrix `[n, k]`, quantized or dense.
 #[derive(Debug, Clone, Copy)]

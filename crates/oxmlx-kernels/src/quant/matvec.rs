@@ -230,13 +230,33 @@ impl<const FORMAT: u8, const WORDS: usize, const R: usize, const M: usize> Produ
                 }
             }
         }
-        for m in 0..M {
-            let Some(to) = self.out.get_mut(m * self.out_stride + at..m * self.out_stride + at + N) else { continue };
-            if N == 4 {
-                to.copy_from_slice(&s.sum4([acc[0][m], acc[1 % N][m], acc[2 % N][m], acc[3 % N][m]])[..N]);
-            } else {
-                to.iter_mut().zip(&acc).for_each(|(y, acc)| *y = s.sum(acc[m]));
+        // Plain loops: what indexes the sums otherwise keeps them in memory.
+        if N == 2 && M.is_multiple_of(2) {
+            for m in 0..M / 2 {
+                // Four sums at a time cost hardly more than one.
+                let sums = s.sum4([acc[0][2 * m], acc[1 % N][2 * m], acc[0][2 * m + 1], acc[1 % N][2 * m + 1]]);
+                self.put(2 * m, at, &sums[..2]);
+                self.put(2 * m + 1, at, &sums[2..]);
             }
+            return;
+        }
+        for m in 0..M {
+            if N == 4 {
+                self.put(m, at, &s.sum4([acc[0][m], acc[1 % N][m], acc[2 % N][m], acc[3 % N][m]]));
+            } else {
+                for (r, acc) in acc.iter().enumerate() {
+                    self.put(m, at + r, &[s.sum(acc[m])]);
+                }
+            }
+        }
+    }
+
+    /// Stores sums of a row of `x`, if there is room for that row.
+    #[inline(always)]
+    fn put(&mut self, m: usize, at: usize, sums: &[f32]) {
+        let start = m * self.out_stride + at;
+        if let Some(to) = self.out.get_mut(start..start + sums.len()) {
+            to.copy_from_slice(sums);
         }
     }
 

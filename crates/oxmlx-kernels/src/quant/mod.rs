@@ -7,7 +7,7 @@ mod qmm;
 
 use crate::dtype::{Floats, each_float};
 use crate::error::{Check, ShapeError};
-use crate::level::{Ask, Level, Work};
+use crate::level::{ASKED, Ask, Level, Work};
 use crate::simd::{BLOCK, Simd, e4m3, e8m0, format};
 
 pub use gather::{Gather, gather_qmm};
@@ -173,7 +173,7 @@ impl<'a> QuantMatrix<'a> {
     /// Asks for the start of a row and what follows it, ahead of its use.
     pub(crate) fn ask(&self, level: Level, row: usize) {
         let groups = row * (self.cols / self.group);
-        level.run(Ask { from: &self.words[row * (self.cols / BLOCK * self.bits())..], bytes: 4096 });
+        level.run(Ask { from: &self.words[row * (self.cols / BLOCK * self.bits())..], bytes: ASKED });
         match self.scales {
             Scales::Affine { scales, biases } => {
                 for x in [scales, biases] {
