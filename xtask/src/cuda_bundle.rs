@@ -172,6 +172,8 @@ fi
 if [[ -n $NVIDIA ]]; then ln -sfn "$NVIDIA" "$here/cuda/nvidia"; fi
 # TF32 has 10 bits: products would be compared with what they can't be.
 export LD_LIBRARY_PATH="$here/cuda/mlx/lib:${LD_LIBRARY_PATH:-}" OXMLX_TEST_DEVICE="$device" MLX_ENABLE_TF32=0
+# What setup fetches elsewhere, Python with MLX and the test model, may be missing here: the tests that need it tell so.
+export OXMLX_TEST_BUNDLE=1
 root='@ROOT@'
 if [[ ! -e $root/fixtures ]]; then
     mkdir -p "$(dirname "$root")" && ln -sfn "$here/tree" "$root"

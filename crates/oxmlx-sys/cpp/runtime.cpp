@@ -70,8 +70,8 @@ void prepare_thread() {
   }
 }
 
-bool default_is_gpu() {
-  return mx::default_device() == mx::Device::gpu;
+bool current_is_gpu() {
+  return (scopes.empty() ? mx::default_device() : scopes.back().device) == mx::Device::gpu;
 }
 
 std::size_t gpu_count() {

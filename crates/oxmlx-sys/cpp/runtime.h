@@ -34,7 +34,7 @@ class Waiter {
 void prepare_thread();
 
 // Whether the default device is the GPU.
-bool default_is_gpu();
+bool current_is_gpu();
 std::size_t gpu_count();
 std::int32_t open_stream(bool gpu);
 void enter_stream(bool gpu, std::int32_t index);

@@ -2,6 +2,7 @@
 
 #include "closure_call.h"
 #include "rules.h"
+#include "runtime.h"
 
 #include "mlx/compile.h"
 #include "mlx/compile_impl.h"
@@ -258,18 +259,20 @@ rust::Vec<Handle> custom_function(rust::Box<Closure> f, rust::Box<Rules> rules, 
   return from_arrays(mx::custom_function(function, vjp, jvp, vmap)(to_arrays(inputs)));
 }
 
-Compiled::Compiled(rust::Box<Closure> f, std::uint64_t id, bool shapeless)
-    : id_(id),
-      function_(
-          mx::detail::compile(
-              shapeless ? shapeless_function_of(std::move(f)) : function_of(std::move(f)),
-              id,
-              shapeless)) {}
+Compiled::Compiled(rust::Box<Closure> f, std::uint64_t id, bool shapeless) {
+  auto function = shapeless ? shapeless_function_of(std::move(f)) : function_of(std::move(f));
+  for (std::uint64_t device = 0; device < functions_.size(); ++device) {
+    auto id_there = functions_.size() * id + device;
+    functions_[device] = {id_there, mx::detail::compile(function, id_there, shapeless)};
+  }
+}
 
 Compiled::~Compiled() {
   try {
     for (const auto& cache : caches()) {
-      mx::detail::compile_erase(cache, id_);
+      for (const auto& [id, _] : functions_) {
+        mx::detail::compile_erase(cache, id);
+      }
     }
   } catch (...) {
     // Erasing only takes a mutex and frees; an entry that stays is never found again, its id being used up.
@@ -278,11 +281,12 @@ Compiled::~Compiled() {
 
 rust::Vec<Handle> Compiled::call(Handles inputs) const {
   register_thread();
+  const auto& [id, function] = functions_[runtime::current_is_gpu()];
   try {
-    return from_arrays(function_(to_arrays(inputs)));
+    return from_arrays(function(to_arrays(inputs)));
   } catch (...) {
     // A trace that failed half-way leaves an entry that would be taken for a finished one.
-    mx::detail::compile_erase(mx::detail::compile_cache(), id_);
+    mx::detail::compile_erase(mx::detail::compile_cache(), id);
     throw;
   }
 }

@@ -5,6 +5,7 @@
 
 #include "mlx/export.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -44,8 +45,12 @@ class Compiled {
   rust::Vec<Handle> call(Handles inputs) const;
 
  private:
-  std::uint64_t id_;
-  std::function<std::vector<Handle>(const std::vector<Handle>&)> function_;
+  // By device: MLX's caches tell apart the default device's streams alone, and a scope's device may be another.
+  struct OfDevice {
+    std::uint64_t id;
+    std::function<std::vector<Handle>(const std::vector<Handle>&)> function;
+  };
+  std::array<OfDevice, 2> functions_;
 };
 
 std::unique_ptr<Compiled> compile(rust::Box<Closure> f, std::uint64_t id, bool shapeless);

@@ -11,6 +11,7 @@ use cxx::UniquePtr;
 
 use crate::call::call;
 use crate::closure::Closure;
+use crate::runtime::DeviceType;
 use crate::transforms::{Outcome, ffi, run};
 use crate::types::CompileMode;
 use crate::{Array, Result, generated, lock, runtime, trace};
@@ -31,28 +32,30 @@ static MODE_CHOSEN: AtomicBool = AtomicBool::new(false);
 
 /// Compiles a function. Nothing is traced before the first call.
 ///
-/// Without a GPU the mode is [`CompileMode::NoFuse`] unless another was chosen: MLX fuses for the processor by running a C++ compiler.
+/// On the processor the mode is [`CompileMode::NoFuse`] unless another was chosen: MLX fuses for it by running a C++ compiler.
 ///
 /// # Errors
 /// Those of every entry.
 pub fn compile(closure: Closure, shapeless: bool) -> Result<Compiled> {
     // 0 is what MLX takes for "no address"; small numbers are no addresses that it could use itself.
     static NEXT: AtomicU64 = AtomicU64::new(1);
-    choose_mode()?;
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
     let function = call("compile", || ffi::compile(Box::new(closure), id, shapeless))?;
     Ok(Compiled { function })
 }
 
+/// Fuses for the device that operations go to, if that is to be done at all. The caller holds the lock, and keeps it while MLX traces.
 fn choose_mode() -> Result<()> {
-    static DEFAULT: OnceLock<()> = OnceLock::new();
-    let _guard = lock::enter()?;
-    if DEFAULT.get().is_none() {
-        let disabled = std::env::var_os("MLX_DISABLE_COMPILE").is_some();
-        if !disabled && !MODE_CHOSEN.load(Ordering::Relaxed) && runtime::gpu_count()? == 0 {
-            generated::compile::set_compile_mode(CompileMode::NoFuse)?;
-        }
-        DEFAULT.get_or_init(|| ());
+    static DISABLED: OnceLock<bool> = OnceLock::new();
+    static FUSES: AtomicBool = AtomicBool::new(true);
+    if MODE_CHOSEN.load(Ordering::Relaxed)
+        || *DISABLED.get_or_init(|| std::env::var_os("MLX_DISABLE_COMPILE").is_some())
+    {
+        return Ok(());
+    }
+    let fuses = runtime::current_device()? == DeviceType::Gpu;
+    if FUSES.swap(fuses, Ordering::Relaxed) != fuses {
+        generated::compile::set_compile_mode(if fuses { CompileMode::Enabled } else { CompileMode::NoFuse })?;
     }
     Ok(())
 }
@@ -81,7 +84,10 @@ impl Compiled {
     /// # Errors
     /// The closure's failure; what MLX throws for shapes that a shapeless trace does not fit.
     pub fn call(&self, inputs: &[Array]) -> Outcome<Vec<Array>> {
-        run(|| call("compile", || trace::enter(|| self.function.call(inputs))))
+        run(|| {
+            choose_mode()?;
+            call("compile", || trace::enter(|| self.function.call(inputs)))
+        })
     }
 }
 

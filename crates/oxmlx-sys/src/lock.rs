@@ -133,6 +133,11 @@ pub fn is_worker() -> bool {
     ROLE.get() == Role::Worker
 }
 
+/// Whether this thread holds the lock, or works for one that does.
+pub fn is_held() -> bool {
+    DEPTH.get() > 0 || is_on_behalf()
+}
+
 /// Whether this thread works for another one that holds the lock.
 pub(crate) fn is_on_behalf() -> bool {
     ROLE.get() == Role::OnBehalf

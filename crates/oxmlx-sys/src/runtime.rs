@@ -28,7 +28,7 @@ mod ffi {
         fn wait(self: Pin<&mut Waiter>) -> Result<()>;
 
         fn prepare_thread() -> Result<()>;
-        fn default_is_gpu() -> Result<bool>;
+        fn current_is_gpu() -> Result<bool>;
         fn gpu_count() -> Result<usize>;
         fn open_stream(gpu: bool) -> Result<i32>;
         fn enter_stream(gpu: bool, index: i32) -> Result<()>;
@@ -128,12 +128,12 @@ pub fn library_path() -> String {
     ffi::library_path()
 }
 
-/// The device that operations go to outside any scope.
+/// The device that this thread's operations go to: that of its innermost scope, else the default of the process.
 ///
 /// # Errors
 /// Those of every entry.
-pub fn default_device() -> Result<DeviceType> {
-    Ok(if call("default_device", ffi::default_is_gpu)? { DeviceType::Gpu } else { DeviceType::Cpu })
+pub fn current_device() -> Result<DeviceType> {
+    Ok(if call("default_device", ffi::current_is_gpu)? { DeviceType::Gpu } else { DeviceType::Cpu })
 }
 
 /// How many GPUs MLX sees.

@@ -158,6 +158,9 @@ pub fn rope_offsets(x: &Array, rope: &Rope<'_>, offsets: &Array) -> Result<Array
         let text = format!("offsets of shape {:?} for x of shape {:?}", offsets.shape(), x.shape());
         return Err(Error::new(ErrorKind::Shape, "rope", text).with_shape(x.shape()).with_shape(offsets.shape()));
     }
+    // MLX's GPU kernels step through an array of one offset as through one a batch entry, and read past it.
+    let one = (offsets.ndim() == 1 && offsets.size() == 1).then(|| ops::reshape(offsets, ())).transpose()?;
+    let offsets = one.as_ref().unwrap_or(offsets);
     let RopeSettings { dims, traditional, base, scale } = rope.settings();
     Ok(raw::rope_offsets(&x.0, dims, traditional, base, scale, &offsets.0, rope.freqs.map(|f| &f.0))?.into())
 }

@@ -7,7 +7,10 @@
 //! | [`Format::Mxfp8`] | 8 bits, e4m3 | 32 | uint8, e8m0 | no |
 //! | [`Format::Nvfp4`] | 4 bits, e2m1 | 16 | uint8, e4m3 | no |
 //!
-//! The values lie packed in uint32 words along the last axis, low bits first.
+//! The values lie packed in uint32 words along the last axis, low bits first. A value between two codes gets either: the CPU rounds halves
+//! to even, CUDA away from zero, and small negative values of a float format become 0 on the CPU and -0 with CUDA.
+//!
+//! MLX's CUDA library has no kernels for 1 bit: what is in that format is computed on the processor there.
 //!
 //! ```
 //! use oxmlx::Array;
@@ -30,3 +33,14 @@ pub use self::product::{Picks, gather_qmm, quantized_matmul, quantized_matmul_un
 pub(crate) use self::product::{mlx_gather_qmm, mlx_quantized_matmul};
 pub use self::weights::{Quantized, dequantize, dequantize_as, quantize, quantize_scaled};
 pub use crate::ops::{from_fp8, to_fp8};
+use crate::storage::{StorageBackend, loaded_backend};
+use crate::{Device, Result};
+
+/// Runs `f` where the format has kernels.
+fn placed<T>(format: Format, f: impl FnOnce() -> Result<T>) -> Result<T> {
+    if format.bits() == 1 && Device::current()? == Device::Gpu && loaded_backend()? == StorageBackend::Cuda {
+        Device::Cpu.scope(f)?
+    } else {
+        f()
+    }
+}

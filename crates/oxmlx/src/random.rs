@@ -49,7 +49,7 @@ pub fn key(seed: u64) -> Result<Array> {
 /// # Source
 /// C++ `mlx::core::random::seed` (`mlx/random.h`); differs: MLX has one sequence a thread, all with one seed.
 pub fn seed(seed: u64) {
-    implicit::restore(Some(implicit::key_of(seed)));
+    implicit::seed(seed);
 }
 
 /// Two keys from one. Use each key once: split it for the next draw. Lazy.

@@ -28,12 +28,14 @@ impl Device {
         }
     }
 
-    /// The device that operations go to by default: the GPU where MLX has one.
+    /// The device that this thread's operations go to: that of the innermost [`scope`](Self::scope) or
+    /// [`Stream::scope`](crate::Stream::scope), else the default of the process, which is the GPU where MLX has one.
     ///
     /// ```
     /// use oxmlx::Device;
     /// let expected = if Device::Gpu.count()? > 0 { Device::Gpu } else { Device::Cpu };
     /// assert_eq!(Device::current()?, expected);
+    /// assert_eq!(Device::Cpu.scope(Device::current)??, Device::Cpu);
     /// # Ok::<(), oxmlx::Error>(())
     /// ```
     ///
@@ -41,9 +43,9 @@ impl Device {
     /// Only what every entry into MLX can report.
     ///
     /// # Source
-    /// C++ `mlx::core::default_device`.
+    /// C++ `mlx::core::default_device` (`mlx/device.h`); scopes are oxmlx's own.
     pub fn current() -> Result<Self> {
-        Ok(match sys::default_device()? {
+        Ok(match sys::current_device()? {
             sys::DeviceType::Cpu => Self::Cpu,
             sys::DeviceType::Gpu => Self::Gpu,
         })

@@ -41,16 +41,15 @@ fn forward(f: &dyn Fn(&[Array]) -> Result<Vec<Array>>, inputs: &[oxmlx_sys::Arra
 
 /// Runs a transform. When it fails the implicit random state is what it was before; a closure's own error comes out as it went in.
 fn run<T>(transform: impl FnOnce() -> Outcome<T>) -> Result<T> {
-    let before = implicit::state();
-    let failed = match transform() {
-        Ok(value) => return Ok(value),
-        Err(failed) => failed,
-    };
-    implicit::restore(before);
-    Err(match failed {
-        Failed::Mlx(exception) => exception.into(),
-        Failed::Closure(failure) => own(failure.into_error()),
-    })
+    let undo = implicit::Undo::new()?;
+    match transform() {
+        Ok(value) => {
+            undo.keep();
+            Ok(value)
+        }
+        Err(Failed::Mlx(exception)) => Err(exception.into()),
+        Err(Failed::Closure(failure)) => Err(own(failure.into_error())),
+    }
 }
 
 /// The closure's own error when it is this crate's, else one that carries it.

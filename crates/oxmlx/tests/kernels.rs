@@ -25,10 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use oxmlx::kernel::Kernel;
 use oxmlx::{Array, Device, Dtype, Error, ErrorKind, Stream, linalg, ops, transforms};
 
-/// Runs a test of bodies in Rust with this thread's operations going to the CPU.
-fn on_cpu<T>(f: impl FnOnce() -> T) -> T {
-    Device::Cpu.scope(f).unwrap()
-}
+use device::on_cpu;
 
 /// A kernel of one f32 input and output whose body is `f` on the values.
 fn kernel_of(
@@ -69,15 +66,45 @@ fn a_body_sees_a_transposed_input_in_logical_order() {
 
 #[test]
 fn a_body_that_packs_a_view_larger_than_any_memory_gets_an_error() {
-    let pack = Kernel::builder("pack")
-        .output(Dtype::Float32, |_| Ok(vec![]))
-        .cpu(|inputs, _| inputs[0].as_slice::<f32>().map(|_| ()))
-        .build()
-        .unwrap();
-    let wide = ops::broadcast_to(&Array::scalar(1.0f32).unwrap(), (1 << 30, 1 << 30, 2)).unwrap();
-    let error = pack.apply_one(&[wide]).unwrap().eval().unwrap_err();
-    assert!(error.to_string().contains("a copy of an input of shape"), "{error}");
-    assert_usable();
+    on_cpu(|| {
+        let pack = Kernel::builder("pack")
+            .output(Dtype::Float32, |_| Ok(vec![]))
+            .cpu(|inputs, _| inputs[0].as_slice::<f32>().map(|_| ()))
+            .build()
+            .unwrap();
+        let wide = ops::broadcast_to(&Array::scalar(1.0f32).unwrap(), (1 << 30, 1 << 30, 2)).unwrap();
+        let error = pack.apply_one(&[wide]).unwrap().eval().unwrap_err();
+        assert!(error.to_string().contains("a copy of an input of shape"), "{error}");
+        assert_usable();
+    });
+}
+
+/// The failure crosses streams and devices: a body of Rust has the CPU only, what depends on it and what does not are the test device's.
+#[test]
+fn a_failure_on_the_cpu_reaches_a_dependent_on_the_test_device() {
+    let bad = on_cpu(|| kernel_of("failing", |_, _| Err("planted failure".into())).apply_one(&[x()]).unwrap());
+    device::on_device(|| {
+        let (dependent, innocent) = ((&bad + &x()).unwrap(), (&x() + &x()).unwrap());
+        for _ in 0..2 {
+            let error = oxmlx::eval(&[dependent.clone(), innocent.clone()]).unwrap_err();
+            assert_eq!(error.message(), "planted failure");
+            assert_eq!(dependent.to_vec::<f32>().unwrap_err().message(), "planted failure");
+            assert_eq!(innocent.to_vec::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
+        }
+    });
+}
+
+#[test]
+fn a_body_in_rust_takes_what_the_test_device_computed_and_gives_it_back() {
+    device::on_device(|| {
+        let computed = ops::multiply(&x(), &Array::scalar(3.0f32).unwrap()).unwrap();
+        let increment = kernel_of("increment", |x, y| {
+            y.iter_mut().zip(x).for_each(|(y, x)| *y = x + 1.0);
+            Ok(())
+        });
+        let more = on_cpu(|| increment.apply_one(&[computed])).unwrap();
+        assert_eq!(ops::square(&more).unwrap().to_vec::<f32>().unwrap(), [16.0, 49.0, 100.0, 169.0]);
+    });
 }
 
 #[test]

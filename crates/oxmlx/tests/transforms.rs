@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oxmlx::transforms::{self, CustomFunction};
-use oxmlx::{Array, Error, ErrorKind, Result, ops};
+use oxmlx::{Array, Dtype, Error, ErrorKind, Result, ops, random};
 
 fn scalar(x: f32) -> Array {
     Array::scalar(x).unwrap()
@@ -325,17 +325,80 @@ fn axes_that_do_not_fit_are_errors() {
 
 #[test]
 fn a_failed_trace_leaves_the_random_state_as_it_was() {
-    use oxmlx::{Dtype, random};
-    // The sequence belongs to the process; the other tests of this file draw nothing.
+    let _sequence = sequence();
     random::seed(11);
-    let expected = random::uniform(3, Dtype::Float32, None).unwrap().to_vec::<f32>().unwrap();
+    let expected = draw();
     random::seed(11);
+    let x = [scalar(1.0)];
     let fail = |_: &[Array]| {
         random::uniform(3, Dtype::Float32, None)?;
         Err(planted())
     };
-    assert!(transforms::grad(fail, &[0])(&[scalar(1.0)]).is_err());
-    assert_eq!(random::uniform(3, Dtype::Float32, None).unwrap().to_vec::<f32>().unwrap(), expected);
+    let panic = |_: &[Array]| -> Result<Array> {
+        random::uniform(3, Dtype::Float32, None)?;
+        panic!("planted panic")
+    };
+    assert!(transforms::grad(fail, &[0])(&x).is_err());
+    assert!(catch_unwind(AssertUnwindSafe(|| transforms::grad(panic, &[0])(&x))).is_err());
+    assert!(transforms::checkpoint(move |x| fail(x).map(|a| vec![a]))(&x).is_err());
+    // A trace that handles the failure of another keeps its own draw.
+    let outer = transforms::grad(
+        |x: &[Array]| {
+            let first = random::uniform(3, Dtype::Float32, None)?;
+            assert!(transforms::grad(fail, &[0])(x).is_err());
+            ops::sum(&ops::multiply(&first, &x[0])?)
+        },
+        &[0],
+    );
+    let slope = outer(&x).unwrap()[0].item::<f32>().unwrap();
+    assert!((slope - expected.iter().sum::<f32>()).abs() < 1e-6);
+    let second = draw();
+    random::seed(11);
+    assert_eq!((draw(), draw()), (expected, second));
+}
+
+/// A trace that failed set the sequence back to where it was before the trace had MLX to itself, and others drew the same numbers again.
+#[test]
+fn a_failed_trace_takes_back_nothing_that_another_thread_drew() {
+    let _sequence = sequence();
+    random::seed(12);
+    let expected = [draw(), draw()];
+    random::seed(12);
+    let lock = oxmlx_sys::lock::enter().unwrap();
+    // It waits for the lock, holding what it knows by then.
+    let failing = std::thread::spawn(|| assert!(transforms::grad(|_| Err(planted()), &[0])(&[scalar(1.0)]).is_err()));
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let first = draw();
+    drop(lock);
+    failing.join().unwrap();
+    assert_eq!([first, draw()], expected);
+}
+
+/// On a GPU closures run on the owner thread, whatever thread calls the transform.
+#[test]
+fn failed_traces_on_the_owner_thread_leave_the_random_state_as_it_was_too() {
+    for test in [
+        "a_failed_trace_leaves_the_random_state_as_it_was",
+        "a_failed_trace_takes_back_nothing_that_another_thread_drew",
+    ] {
+        let run = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test])
+            .env("OXMLX_OWNER_THREAD", "1")
+            .output()
+            .unwrap();
+        let told = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success() && told.contains("1 passed"), "{told}");
+    }
+}
+
+/// The sequence belongs to the process: who draws holds this. No other test of this file draws.
+fn sequence() -> std::sync::MutexGuard<'static, ()> {
+    static SEQUENCE: Mutex<()> = Mutex::new(());
+    SEQUENCE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn draw() -> Vec<f32> {
+    random::uniform(3, Dtype::Float32, None).unwrap().to_vec::<f32>().unwrap()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use oxmlx_lm::weights::Dtype;
 
 use crate::gguf_writer::{Val, Writer};
 use crate::random::Lcg;
-use crate::support::smollm2;
+use crate::support::{smollm2, smollm2_is_left_out};
 
 #[test]
 fn f08_every_scalar_type_is_read_with_its_exact_value() {
@@ -213,6 +213,9 @@ fn a_scale_whose_bias_is_no_float16_is_an_error_that_names_tensor_and_block() {
 /// Facts of the published file, read from it by the `gguf` tools.
 #[test]
 fn smollm2_is_read_as_published() {
+    if smollm2_is_left_out() {
+        return;
+    }
     let bytes = oxmlx_lm::Mapped::open(smollm2()).unwrap();
     let gguf = Gguf::parse(&bytes).unwrap();
     assert_eq!((gguf.version(), gguf.tensors().len(), gguf.metadata().len()), (3, 272, 33));

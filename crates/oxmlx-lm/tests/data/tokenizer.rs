@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::gguf_writer::{Val, Writer};
 use crate::random::Lcg;
-use crate::support::{json_fixture, smollm2};
+use crate::support::{json_fixture, smollm2, smollm2_is_left_out};
 
 fn ids(value: &serde_json::Value) -> Vec<u32> {
     serde_json::from_value(value.clone()).unwrap()
@@ -20,6 +20,9 @@ fn smollm2_tokenizer() -> Tokenizer {
 
 #[test]
 fn smollm2_encodes_and_decodes_all_rows_as_the_reference() {
+    if smollm2_is_left_out() {
+        return;
+    }
     let tokenizer = smollm2_tokenizer();
     let rows = json_fixture("smollm2/tokenizer.json");
     let rows = rows.as_array().unwrap();
@@ -33,6 +36,9 @@ fn smollm2_encodes_and_decodes_all_rows_as_the_reference() {
 
 #[test]
 fn smollm2_knows_its_special_tokens_and_can_read_them_as_plain_text() {
+    if smollm2_is_left_out() {
+        return;
+    }
     let tokenizer = smollm2_tokenizer();
     assert_eq!((tokenizer.vocab_size(), tokenizer.bos_id()), (49152, Some(1)));
     assert_eq!(tokenizer.eos_ids(), [2, 0]);
@@ -53,6 +59,9 @@ fn smollm2_knows_its_special_tokens_and_can_read_them_as_plain_text() {
 
 #[test]
 fn e19_streamed_text_equals_decoding_at_once_and_never_cuts_a_character() {
+    if smollm2_is_left_out() {
+        return;
+    }
     let tokenizer = smollm2_tokenizer();
     let mut sequences: Vec<Vec<u32>> =
         json_fixture("smollm2/tokenizer.json").as_array().unwrap().iter().map(|row| ids(&row["ids"])).collect();
@@ -79,6 +88,9 @@ fn e19_streamed_text_equals_decoding_at_once_and_never_cuts_a_character() {
 
 #[test]
 fn a_token_that_the_tokenizer_lacks_has_no_text_and_ends_nothing() {
+    if smollm2_is_left_out() {
+        return;
+    }
     let tokenizer = smollm2_tokenizer();
     let ids = tokenizer.encode("😀 a").unwrap();
     let mut stream = StreamDecoder::new(&tokenizer);

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use oxmlx::kernel::Kernel;
-use oxmlx::{Array, Dtype, ops};
+use oxmlx::{Array, Device, Dtype, ops};
 use oxmlx_lm::cache::{Cache, PagedStore};
 use oxmlx_lm::engine::{
     CachePolicy, Engine, FinishReason, PrefillOptions, PrefillStep, RowOutcome, SequenceId, SequenceSpec, StepBatch,
@@ -54,7 +54,8 @@ impl LanguageModel for Odd {
                 Ok(())
             })
             .build()?;
-        Ok(check.apply_one(&[made, last])?)
+        // The body is Rust.
+        Ok(Device::Cpu.scope(|| check.apply_one(&[made, last]))??)
     }
 
     fn layer_caches(&self) -> Vec<LayerCache> {

@@ -193,7 +193,9 @@ pub fn eye(n: i32, m: i32, k: i32, dtype: Dtype) -> Result<Array> {
     if k >= m || k <= -n {
         return zeros((n, m), dtype);
     }
-    Ok(raw::eye(n, m, k, dtype)?.into())
+    let (real, complex) = real_part(dtype);
+    let made = Array::from(raw::eye(n, m, k, real)?);
+    if complex { made.astype(dtype) } else { Ok(made) }
 }
 
 /// The identity matrix of `n` rows. Lazy.
@@ -211,7 +213,14 @@ pub fn eye(n: i32, m: i32, k: i32, dtype: Dtype) -> Result<Array> {
 /// C++ `mlx::core::identity` (`mlx/ops.h`).
 pub fn identity(n: i32, dtype: Dtype) -> Result<Array> {
     check::possible(&[n, n], "identity")?;
-    Ok(raw::identity(n, dtype)?.into())
+    let (real, complex) = real_part(dtype);
+    let made = Array::from(raw::identity(n, real)?);
+    if complex { made.astype(dtype) } else { Ok(made) }
+}
+
+/// The dtype to make a diagonal in, and whether it becomes complex then: MLX scatters no complex numbers on a GPU.
+fn real_part(dtype: Dtype) -> (Dtype, bool) {
+    if dtype == Dtype::Complex64 { (Dtype::Float32, true) } else { (dtype, false) }
 }
 
 /// Ones on and below the `k`th diagonal of an `n` by `m` matrix, zeros above it. Lazy.

@@ -2,7 +2,7 @@
 
 use oxmlx_sys::generated::ops as raw;
 
-use super::Quantized;
+use super::{Quantized, placed};
 use crate::ops::{matrix_indices, zeros};
 use crate::{Array, Error, ErrorKind, Result, cpu};
 
@@ -52,7 +52,7 @@ pub fn quantized_matmul_untransposed(x: &Array, q: &Quantized) -> Result<Array> 
 }
 
 fn product(x: &Array, q: &Quantized, transpose: bool) -> Result<Array> {
-    cpu::quantized_matmul(x, q, transpose).unwrap_or_else(|| mlx_quantized_matmul(x, q, transpose))
+    placed(q.format, || cpu::quantized_matmul(x, q, transpose).unwrap_or_else(|| mlx_quantized_matmul(x, q, transpose)))
 }
 
 /// MLX's own node.
@@ -161,8 +161,10 @@ pub fn gather_qmm(x: &Array, q: &Quantized, picks: Picks<'_>) -> Result<Array> {
     q.check(OP)?;
     let [lhs, rhs] = picks.inside(x, &q.weight, OP)?;
     let (indices, transpose) = ([lhs.as_ref(), rhs.as_ref()], picks.is_transposed());
-    cpu::gather_qmm(x, q, indices, transpose)
-        .unwrap_or_else(|| mlx_gather_qmm(x, q, indices, transpose, picks.is_sorted()))
+    placed(q.format, || {
+        cpu::gather_qmm(x, q, indices, transpose)
+            .unwrap_or_else(|| mlx_gather_qmm(x, q, indices, transpose, picks.is_sorted()))
+    })
 }
 
 /// MLX's own node.

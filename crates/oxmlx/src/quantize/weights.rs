@@ -2,9 +2,9 @@
 
 use oxmlx_sys::generated::ops as raw;
 
-use super::{Affine, Format};
-use crate::ops::check;
-use crate::{Array, Dtype, Error, ErrorKind, Result, ops};
+use super::{Affine, Format, placed};
+use crate::ops::{check, contiguous};
+use crate::{Array, Device, Dtype, Error, ErrorKind, Result, ops};
 
 /// A matrix, or a stack of them, in a quantized format.
 #[derive(Clone, Debug)]
@@ -164,8 +164,11 @@ fn parts(w: &Array, format: Format, global_scale: Option<&Array>) -> Result<Quan
         let text = format!("only floating point can be quantized, not {}", w.dtype());
         return Err(Error::new(ErrorKind::Dtype, OP, text).with_dtype(w.dtype()));
     }
+    // MLX's CUDA kernel takes column-major memory for row-major.
+    let row_major = (Device::current()? == Device::Gpu).then(|| contiguous(w, false)).transpose()?;
+    let w = row_major.as_ref().unwrap_or(w);
     let (group, bits) = format.sizes();
-    let made = raw::quantize(&w.0, group, bits, format.mode(), global_scale.map(|g| &g.0))?;
+    let made = placed(format, || Ok(raw::quantize(&w.0, group, bits, format.mode(), global_scale.map(|g| &g.0))?))?;
     let global_scale = global_scale.cloned();
     if matches!(format, Format::Affine(_)) {
         let [weight, scales, biases] = check::exactly(made, OP)?;
@@ -218,5 +221,5 @@ fn values(q: &Quantized, dtype: Option<Dtype>) -> Result<Array> {
     let Quantized { weight, scales, biases, global_scale, format } = q;
     let ((group, bits), mode) = (format.sizes(), format.mode());
     let (biases, global) = (biases.as_ref().map(|b| &b.0), global_scale.as_ref().map(|g| &g.0));
-    Ok(raw::dequantize(&weight.0, &scales.0, biases, group, bits, mode, global, dtype)?.into())
+    placed(*format, || Ok(raw::dequantize(&weight.0, &scales.0, biases, group, bits, mode, global, dtype)?.into()))
 }

@@ -6,38 +6,84 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use oxmlx_sys::lock::{self, Guard};
+
 use crate::{Array, Result};
 
 /// A key of the generator.
 pub(crate) type Key = [u32; 2];
 
-static STATE: Mutex<Option<Key>> = Mutex::new(None);
+struct State {
+    /// `None` before the first draw.
+    key: Option<Key>,
+    /// How often a thread changed the key that did not hold MLX's lock, nor worked for one that did.
+    outside: u64,
+}
 
-fn locked() -> MutexGuard<'static, Option<Key>> {
+static STATE: Mutex<State> = Mutex::new(State { key: None, outside: 0 });
+
+fn locked() -> MutexGuard<'static, State> {
     // A key is replaced whole: a panic can't leave half of one.
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl State {
+    fn set(&mut self, key: Key) {
+        self.key = Some(key);
+        if !lock::is_held() {
+            self.outside += 1;
+        }
+    }
 }
 
 pub(crate) fn key_of(seed: u64) -> Key {
     [(seed >> 32) as u32, seed as u32]
 }
 
-/// The state as it is; `None` before the first draw.
-pub(crate) fn state() -> Option<Key> {
-    *locked()
+/// Starts the sequence anew.
+pub(crate) fn seed(seed: u64) {
+    locked().set(key_of(seed));
 }
 
-/// Sets a state that [`state`] gave.
-pub(crate) fn restore(state: Option<Key>) {
-    *locked() = state;
+/// Sets the sequence back to where it was when this was made, when it is dropped; a panic drops it too.
+///
+/// It holds MLX's lock, so that what else draws meanwhile is what it is made around, on whatever thread that runs, or a thread outside.
+/// What was drawn outside is not given out twice: then the sequence stays where it is.
+pub(crate) struct Undo {
+    key: Option<Key>,
+    outside: u64,
+    kept: bool,
+    _lock: Guard,
+}
+
+impl Undo {
+    pub(crate) fn new() -> Result<Self> {
+        let _lock = lock::enter()?;
+        let State { key, outside } = *locked();
+        Ok(Self { key, outside, kept: false, _lock })
+    }
+
+    /// Leaves the sequence as it is now.
+    pub(crate) fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        let mut state = locked();
+        if !self.kept && state.outside == self.outside {
+            state.key = self.key;
+        }
+    }
 }
 
 /// The next key of the sequence, which starts at the time of day unless a seed was set.
 pub(crate) fn next() -> Result<Array> {
     let used = {
         let mut state = locked();
-        let (following, used) = split(state.unwrap_or_else(|| key_of(time_of_day())));
-        *state = Some(following);
+        let (following, used) = split(state.key.unwrap_or_else(|| key_of(time_of_day())));
+        state.set(following);
         used
     };
     Array::vector(&used)

@@ -24,8 +24,9 @@ enum Form {
 ///
 /// The closure runs once a thread and combination of shapes and dtypes; later calls build what it built. So it must be pure: what it reads
 /// besides its inputs is fixed by the first call, random numbers of the implicit state included. A number that changes belongs in a
-/// scalar input; as a constant inside the closure each value would need a function of its own. On a processor alone
-/// MLX would run a C++ compiler to fuse; the mode is [`CompileMode::NoFuse`] there unless [`set_compile_mode`] said otherwise.
+/// scalar input; as a constant inside the closure each value would need a function of its own. For the processor
+/// MLX would run a C++ compiler to fuse; the mode is [`CompileMode::NoFuse`] there unless [`set_compile_mode`] said otherwise. A trace
+/// is made for each kind of device.
 ///
 /// ```
 /// use oxmlx::{Array, ops, transforms};
@@ -155,10 +156,9 @@ impl Shapeless {
             return Ok(());
         }
         // The closure may draw: that is not to be seen.
-        let before = implicit::state();
-        let expected = (self.closure)(inputs);
-        implicit::restore(before);
-        let expected = expected?;
+        let undo = implicit::Undo::new()?;
+        let expected = (self.closure)(inputs)?;
+        drop(undo);
         let alike = |a: &Array, b: &Array| a.shape() == b.shape() && a.dtype() == b.dtype();
         if expected.len() != outputs.len() || !expected.iter().zip(outputs).all(|(a, b)| alike(a, b)) {
             let text = format!("the shapeless trace gives {outputs:?} where the function gives {expected:?}");

@@ -1,7 +1,7 @@
 //! Reads and writes by index: what Python MLX gives, what lies outside, what it costs nobody else.
 
 use oxmlx::index::{By, Ellipsis, Index, NewAxis, Slice};
-use oxmlx::{Array, Dtype, ErrorKind, Result, ops, transforms};
+use oxmlx::{Array, Device, Dtype, ErrorKind, Result, ops, transforms};
 use serde_json::Value;
 
 use super::reference::{fixture, ints};
@@ -72,6 +72,8 @@ fn every_combination_gives_what_python_gives() {
     let fixture = fixture("indexing");
     let cases = fixture["cases"].as_array().unwrap();
     assert!(cases.len() >= 500);
+    // Which of several values for one place stays is not defined on a GPU.
+    let (ordered, mut skipped) = (Device::current().unwrap() == Device::Cpu, 0);
     // Once with index arrays whose values are there, once with some still to be computed.
     for lazy in [false, true] {
         for case in cases {
@@ -91,6 +93,10 @@ fn every_combination_gives_what_python_gives() {
             }
             let a = ops::arange(1.0, f64::from(size) + 1.0, 1.0, Dtype::Float32).unwrap().reshape(&shape).unwrap();
             let values = Array::from_slice(&floats(&case["values"]), ints(&case["values_shape"])).unwrap();
+            if !ordered && case["op"] == "set" && !case["out"].is_null() && writes_twice(&a, index.clone(), &values) {
+                skipped += 1;
+                continue;
+            }
             let out = changed(&a, index, case["op"].as_str().unwrap(), &values);
             if case["out"].is_null() {
                 assert_eq!(out.unwrap_err().kind(), ErrorKind::Shape, "{case}");
@@ -100,6 +106,15 @@ fn every_combination_gives_what_python_gives() {
             }
         }
     }
+    if skipped > 0 {
+        println!("SKIPPED {skipped} of {} cases of indexing: several values for one place", 2 * cases.len());
+    }
+}
+
+/// Whether an index names some place more than once.
+fn writes_twice(a: &Array, index: Vec<Index<'_>>, values: &Array) -> bool {
+    let (zeros, ones) = (ops::zeros_like(a).unwrap(), ops::ones_like(values).unwrap());
+    zeros.at(index).add(&ones).unwrap().to_vec::<f32>().unwrap().iter().any(|&times| times > 1.0)
 }
 
 #[test]

@@ -20,12 +20,17 @@ fn formats() -> Vec<(String, Format)> {
     all
 }
 
+/// Quantized on the processor, as Python did it: of two codes that are as near devices choose either, which `parity` allows for.
+fn on_cpu(quantize: impl Fn() -> Result<Quantized>) -> Result<Quantized> {
+    Device::Cpu.scope(quantize)?
+}
+
 #[test]
 fn every_format_is_pythons() -> Result<()> {
     let python = fixture("fused");
     let (w, x) = (wave(&[4, 128]), wave(&[3, 128]));
     for (name, format) in formats() {
-        let q = quantize(&w, format)?;
+        let q = on_cpu(|| quantize(&w, format))?;
         assert_eq!(q.biases.is_some(), format.affine().is_some(), "{name}");
         assert_eq!(q.shape(), [4, 128], "{name}");
         for (part, reference) in
@@ -38,7 +43,7 @@ fn every_format_is_pythons() -> Result<()> {
         // Products of 128 terms in another order.
         assert_is(&quantized_matmul(&x, &q)?, of("product"), 4e-6, &name);
         assert_is(&quantized_matmul_untransposed(&wave(&[2, 4]), &q)?, of("untransposed"), 4e-6, &name);
-        let stack = quantize(&wave(&[3, 4, 128]), format)?;
+        let stack = on_cpu(|| quantize(&wave(&[3, 4, 128]), format))?;
         let (lhs, rhs) = (Array::vector(&[1i32, 0, 1])?, Array::vector(&[2i32, 0, 1])?);
         let picked = gather_qmm(&wave(&[2, 1, 128]), &stack, Picks::all().lhs(&lhs).rhs(&rhs))?;
         assert_is(&picked, of("picked"), 4e-6, &name);
@@ -46,13 +51,26 @@ fn every_format_is_pythons() -> Result<()> {
         let wanted = dequantize_as(&stack, Dtype::Float32)?.get(1)?;
         assert_eq!(second.to_vec::<f32>()?, wanted.to_vec::<f32>()?, "{name}");
     }
-    let scaled = quantize_scaled(&w, &Array::scalar(1.25f32)?)?;
+    let scaled = on_cpu(|| quantize_scaled(&w, &Array::scalar(1.25f32)?))?;
     assert_is(&scaled.weight, &python["nvfp4_scaled"][0], 0.0, "scaled words");
     assert_is(&scaled.scales, &python["nvfp4_scaled"][1], 0.0, "scaled scales");
     assert_is(&dequantize_as(&scaled, Dtype::Float32)?, &python["nvfp4_scaled_values"][0], 1e-6, "scaled values");
     assert_eq!(quantized_matmul(&x, &scaled).unwrap_err().kind(), ErrorKind::Unsupported);
     assert_is(&to_fp8(&x)?, &python["fp8"][0], 0.0, "to_fp8");
     assert_is(&from_fp8(&to_fp8(&x)?, Dtype::Float16)?, &python["fp8"][1], 0.0, "from_fp8");
+    Ok(())
+}
+
+/// MLX's CUDA kernel took column-major memory for row-major, and has none for 1 bit.
+#[test]
+fn the_layout_of_weights_does_not_matter() -> Result<()> {
+    let w = wave(&[64, 3]).transpose()?;
+    for format in [Affine::new(32, 8)?.into(), Affine::new(64, 1)?.into(), Format::Mxfp8] {
+        let (of_view, of_copy) = (quantize(&w, format)?, quantize(&ops::contiguous(&w, false)?, format)?);
+        assert_eq!(of_view.weight.to_vec::<u32>()?, of_copy.weight.to_vec::<u32>()?, "{format:?}");
+        let (seen, wanted) = (dequantize_as(&of_view, Dtype::Float32)?, on_cpu(|| quantize(&w, format))?);
+        assert!(seen.all_close(&dequantize_as(&wanted, Dtype::Float32)?)?, "{format:?}");
+    }
     Ok(())
 }
 

@@ -24,6 +24,11 @@ fn c(shape: &[i32]) -> Array {
     zeros(Dtype::Complex64, shape)
 }
 
+/// Zeros of the processor's own dtype, made there.
+fn doubles(shape: &[i32]) -> Array {
+    crate::device::on_cpu(|| zeros(Dtype::Float64, shape))
+}
+
 fn key() -> Array {
     random::key(0).unwrap()
 }

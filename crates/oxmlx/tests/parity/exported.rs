@@ -86,6 +86,9 @@ fn assert_close(name: &str, found: &[Array], wanted: &[Array]) {
 
 #[test]
 fn functions_exported_in_rust_run_in_python_with_the_same_values() {
+    if python::is_left_out() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     for (name, inputs, function) in functions() {
         transforms::export_function(folder.path().join(format!("{name}.mlxfn")), function, &inputs, false).unwrap();
@@ -111,6 +114,9 @@ print(mx.import_function("named.mlxfn")(mx.array([1.0, 2.0, 3.0]), scale=mx.arra
 
 #[test]
 fn functions_exported_in_python_run_in_rust_with_the_same_values() {
+    if python::is_left_out() {
+        return;
+    }
     let folder = tempfile::tempdir().unwrap();
     for (name, inputs, _) in functions() {
         save(&folder.path().join(format!("{name}.in.safetensors")), &inputs);

@@ -8,6 +8,7 @@ mod fast;
 mod fft;
 mod fixture;
 mod index;
+mod limits;
 mod linalg;
 mod matmul;
 mod quantize;

@@ -30,3 +30,10 @@ fn array(seed: u64, shape: &[i32], bounds: (f64, f64), shift: f64) -> Array {
     let count = shape.iter().product::<i32>() as usize;
     Array::from_slice(&grid(seed, count, bounds, shift), shape).unwrap()
 }
+
+/// The same in float32, which every device has.
+fn single(seed: u64, shape: &[i32], bounds: (f64, f64), shift: f64) -> Array {
+    let count = shape.iter().product::<i32>() as usize;
+    let values: Vec<f32> = grid(seed, count, bounds, shift).into_iter().map(|x| x as f32).collect();
+    Array::from_slice(&values, shape).unwrap()
+}

@@ -8,7 +8,7 @@ use oxmlx::ops::{self, BlockMasks, Conv, ConvGeneral, PadMode, Scan, Side, Toler
 use oxmlx::quantize::{self, Operand, Picks};
 use oxmlx::{Dtype, einsum, random};
 
-use super::{Row, affine, broken, c, f, i, key, weights, zeros};
+use super::{Row, affine, broken, c, doubles, f, i, key, weights};
 
 /// Every row.
 pub(super) fn all() -> Vec<Row> {
@@ -37,7 +37,7 @@ fn elementwise() -> Vec<Row> {
         ops::erf(&c(&[2])) => InvalidArgument, "erf";
         ops::erfinv(&c(&[2])) => InvalidArgument, "erfinv";
         ops::bitwise_invert(&f(&[2])) => InvalidArgument, "bitwise_invert";
-        ops::nan_to_num(&zeros(Dtype::Float64, &[2]), 0.0, None, None) => InvalidArgument, "nan_to_num";
+        ops::nan_to_num(&doubles(&[2]), 0.0, None, None) => InvalidArgument, "nan_to_num";
         ops::to_fp8(&i(&[2])) => InvalidArgument, "to_fp8";
         ops::from_fp8(&f(&[2]), Dtype::Float32) => WrongDtype, "from_fp8";
         ops::hadamard_transform(&f(&[3]), None) => InvalidArgument, "hadamard_transform";

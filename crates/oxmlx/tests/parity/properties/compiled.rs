@@ -1,10 +1,10 @@
 //! Compiled functions against the same functions run as they are.
 
-use oxmlx::{Array, Dtype, Result, ops, transforms};
+use oxmlx::{Array, Result, ops, transforms};
 use proptest::prelude::*;
 
+use super::few;
 use super::functions::{BINARY, OF_VECTORS, PRODUCTS, UNARY};
-use super::{array, few};
 
 /// One step of a random function: which operation, and which two of the values so far.
 type Step = (usize, usize, usize);
@@ -39,7 +39,7 @@ fn assert_same(name: &str, found: &[Array], wanted: &[Array]) {
 }
 
 fn single(seed: u64, shape: &[i32], bounds: (f64, f64)) -> Array {
-    array(seed, shape, bounds, 0.0).astype(Dtype::Float32).unwrap()
+    super::single(seed, shape, bounds, 0.0)
 }
 
 proptest! {

@@ -4,7 +4,7 @@ use oxmlx::{Array, ops, transforms};
 use proptest::prelude::*;
 
 use super::functions::{BINARY, OF_VECTORS, PRODUCTS, UNARY};
-use super::{array, few};
+use super::{few, single};
 
 fn assert_close(name: &str, found: &Array, wanted: &Array) {
     assert_eq!((found.shape(), found.dtype()), (wanted.shape(), wanted.dtype()), "{name}");
@@ -30,10 +30,6 @@ fn two(name: &str, f: fn(&Array, &Array) -> oxmlx::Result<Array>, a: &Array, b: 
     let found = mapped(&[a.clone(), b.clone()]).unwrap_or_else(|e| panic!("{name}: {e}")).swap_remove(0);
     let each: Vec<Array> = lefts.iter().zip(&rights).map(|(x, y)| f(x, y).unwrap()).collect();
     assert_close(name, &found, &ops::stack(&each, out).unwrap());
-}
-
-fn single(seed: u64, shape: &[i32], bounds: (f64, f64), shift: f64) -> Array {
-    array(seed, shape, bounds, shift).astype(oxmlx::Dtype::Float32).unwrap()
 }
 
 proptest! {
