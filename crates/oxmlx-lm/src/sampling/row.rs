@@ -83,16 +83,16 @@ impl Row {
         self.largest = None;
     }
 
-    /// Replaces every logit by what `change` makes of its distance to the largest one, which becomes 0.
-    pub(super) fn rescale(&mut self, change: impl Fn(f64) -> f64) -> Result<()> {
+    /// Replaces every logit by what `change` makes of its distance to the largest one, which becomes `level`.
+    pub(super) fn rescale(&mut self, level: f32, change: impl Fn(f64) -> f64) -> Result<()> {
         let largest = f64::from(self.largest()?);
-        let change = |x: f32| change(f64::from(x) - largest) as f32;
+        let change = |x: f32| (change(f64::from(x) - largest) + f64::from(level)) as f32;
         if self.listed {
             self.list.iter_mut().for_each(|c| c.logit = change(c.logit));
         } else {
             self.dense.iter_mut().for_each(|x| *x = change(*x));
         }
-        (self.weighed, self.largest) = (false, Some(0.0));
+        (self.weighed, self.largest) = (false, Some(level));
         Ok(())
     }
 

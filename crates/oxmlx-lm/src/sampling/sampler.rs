@@ -171,7 +171,7 @@ impl Sampler {
         for at in 0..self.plan.len() {
             let stage = self.plan[at];
             if !stage.is_filter() && stage != Stage::Temperature {
-                self.apply(stage, false)?;
+                self.apply(at, false)?;
             }
         }
         Ok(())
@@ -181,7 +181,7 @@ impl Sampler {
     fn filter(&mut self, logits: &[f32], largest: f32, exclude: bool) -> Result<&[Candidate]> {
         self.load(logits, largest)?;
         for at in 0..self.plan.len() {
-            self.apply(self.plan[at], exclude)?;
+            self.apply(at, exclude)?;
         }
         if self.params.mirostat.is_some() {
             Mirostat::apply(&mut self.row, self.bar)?;
@@ -189,9 +189,10 @@ impl Sampler {
         self.row.weighed()
     }
 
-    fn apply(&mut self, stage: Stage, exclude: bool) -> Result<()> {
+    /// Applies the stage at this place of the plan.
+    fn apply(&mut self, at: usize, exclude: bool) -> Result<()> {
         let (params, row) = (&self.params, &mut self.row);
-        match stage {
+        match self.plan[at] {
             Stage::LogitBias => params.logit_bias.apply(row),
             Stage::LanguageBias => params.language_bias.iter().for_each(|bias| bias.apply(row)),
             Stage::Repetition => {
@@ -217,7 +218,8 @@ impl Sampler {
                     Some(dynamic) if !dynamic.is_off() => dynamic.of(row, plain)?,
                     _ => plain,
                 };
-                temperature::heat(row, t)?;
+                // Of all stages this one alone sees whether a logit is above 0.
+                temperature::heat(row, t, self.plan[at..].contains(&Stage::Repetition))?;
             }
         }
         Ok(())

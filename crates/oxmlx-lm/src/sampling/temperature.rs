@@ -46,18 +46,21 @@ impl DynamicTemperature {
         let surprise = |logit: f32| total.ln() - f64::from(logit - largest);
         let entropy: f64 = live().map(|c| f64::from(c.weight) / total * surprise(c.logit)).sum();
         let share = (entropy / (count as f64).ln()).clamp(0.0, 1.0);
-        let low = f64::from((temperature - self.range).max(0.0));
-        let high = f64::from(temperature + self.range);
-        Ok((low + (high - low) * share.powf(f64::from(self.exponent))) as f32)
+        let (temperature, range) = (f64::from(temperature), f64::from(self.range));
+        let (low, high) = ((temperature - range).max(0.0), temperature + range);
+        Ok((low + (high - low) * share.powf(f64::from(self.exponent))).min(f64::from(f32::MAX)) as f32)
     }
 }
 
-/// Divides the logits by the temperature; 0 leaves the most probable token alone.
-pub(super) fn heat(row: &mut Row, temperature: f32) -> Result<()> {
+/// Divides the logits by the temperature; 0 leaves the most probable token alone. The largest becomes 0 unless its own level is to be
+/// `kept`, for a stage to come that looks at signs; a level beyond every number is the largest number.
+pub(super) fn heat(row: &mut Row, temperature: f32, kept: bool) -> Result<()> {
     if temperature == 1.0 {
         return Ok(());
     }
     // In double precision, where a tiny temperature's reciprocal is finite. Of 0 it is infinite, and 0 times that is the best's own.
     let scale = 1.0 / f64::from(temperature);
-    row.rescale(|distance| if distance == 0.0 { 0.0 } else { distance * scale })
+    let level = if kept { f64::from(row.largest()?) / f64::from(temperature) } else { 0.0 };
+    let level = if level.is_nan() { 0.0 } else { level as f32 };
+    row.rescale(level.clamp(f32::MIN, f32::MAX), |distance| if distance == 0.0 { 0.0 } else { distance * scale })
 }

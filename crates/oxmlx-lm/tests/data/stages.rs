@@ -226,9 +226,7 @@ fn all_stages_together_follow_the_order() {
         reference::heat(list, 1.5);
     });
     same(stages().order(Order::temperature_first()), |list, history| {
-        // The sampler divides the distances to the best, which become the logits.
-        let best = list.iter().fold(f64::NEG_INFINITY, |a, c| a.max(c.1));
-        list.iter_mut().for_each(|c| c.1 = (c.1 - best) / 1.5);
+        list.iter_mut().for_each(|c| c.1 /= 1.5);
         bias(list);
         reference::top_n_sigma(list, 3.0);
         reference::top_k(list, 300);
@@ -354,6 +352,41 @@ fn e15_dry_penalises_a_match_of_exactly_the_allowed_length_by_the_multiplier() {
     near(penalty(&[5, 2, 3, 9, 2, 3], 3), 0.0);
     near(penalty(&[5, 1, 2, 3, 9, 1, 2, 3], 2), 0.8 * 1.75);
     near(penalty(&[5, 1, 2, 3, 9, 1, 2, 3], 1), 0.8 * 1.75 * 1.75);
+}
+
+#[test]
+fn a_penalty_after_the_temperature_divides_positive_logits_and_multiplies_negative_ones() {
+    let shares = |logits: &[f32], temperature: f32, order: Order| {
+        let penalty = Repetition::new(2.0, Window::WHOLE).unwrap();
+        let params = settings().repetition(penalty).temperature(temperature).order(order);
+        let mut sampler = Sampler::new(params.build().unwrap());
+        sampler.begin(&[1, 2]);
+        sampler.distribution(logits).unwrap()
+    };
+    // Dividing by both commutes: the order is the same to repetition and temperature alone.
+    for logits in [[1.0, 3.0, -0.5, 2.0], [-4.0, -3.0, -3.5, -3.25]] {
+        for temperature in [0.5, 0.999, 1.0, 1.5] {
+            let (first, last) = (
+                shares(&logits, temperature, Order::temperature_first()),
+                shares(&logits, temperature, Order::default()),
+            );
+            assert_eq!(first.len(), 4);
+            let near = |(a, b): (&(u32, f32), &(u32, f32))| a.0 == b.0 && (a.1 - b.1).abs() < 1e-6;
+            assert!(first.iter().zip(&last).all(near), "{logits:?} at {temperature}: {first:?} for {last:?}");
+        }
+    }
+    // So hot or cold that a number overflows: still a choice.
+    for temperature in [1e-45, 1e-40, f32::MAX] {
+        shares(&[1.0, 3.0, -0.5, 2.0], temperature, Order::temperature_first());
+    }
+}
+
+#[test]
+fn a_dynamic_temperature_over_the_largest_number_is_the_largest_number() {
+    let dynamic = DynamicTemperature::new(f32::MAX, 1.0).unwrap();
+    let mut sampler = Sampler::new(settings().temperature(f32::MAX).dynamic_temperature(dynamic).build().unwrap());
+    let shares = sampler.distribution(&[1.0, f32::NEG_INFINITY, 2.0]).unwrap();
+    assert_eq!(shares.iter().map(|c| c.0).collect::<Vec<_>>(), [0, 2]);
 }
 
 #[test]
