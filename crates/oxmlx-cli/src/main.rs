@@ -43,6 +43,7 @@ fn run() -> Result<ExitCode, Failure> {
         Err(error) => return help(error),
     };
     oxmlx::runtime::check_environment()?;
+    oxmlx_lm::engine::check_environment()?;
     match args.command {
         Command::Generate(args) => commands::generate::run(args),
         Command::Chat(args) => commands::chat::run(args),

@@ -41,7 +41,7 @@ mod verify;
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::{Error, LanguageModel};
+use crate::{Error, ErrorKind, LanguageModel, Result};
 
 pub use direct::{DirectEngine, Generation, PrefillProgress, Request};
 pub use finish::{FinishReason, RepetitionLoop, StopRule};
@@ -105,7 +105,28 @@ impl<M: LanguageModel> Engine<M> {
     }
 }
 
+/// Checks the environment variable that the engine reads (`OXMLX_FORCE_SYNC`). Without this call a value that it does not know counts as
+/// not set.
+///
+/// # Errors
+/// [`ErrorKind::Config`], naming the variable and the values it takes.
+pub fn check_environment() -> Result<()> {
+    setting().map(drop)
+}
+
 /// Whether the environment asks for one step at a time.
 fn force_sync() -> bool {
-    std::env::var("OXMLX_FORCE_SYNC").is_ok_and(|value| value == "1")
+    setting().unwrap_or(false)
+}
+
+fn setting() -> Result<bool> {
+    const NAME: &str = "OXMLX_FORCE_SYNC";
+    match std::env::var(NAME).as_deref() {
+        Err(std::env::VarError::NotPresent) | Ok("" | "off" | "0") => Ok(false),
+        Ok("on" | "1") => Ok(true),
+        other => {
+            let what = format!("{:?} is none of on, off, 1, 0", other.unwrap_or("not UTF-8"));
+            Err(Error::new(ErrorKind::Config, what).at_field(NAME))
+        }
+    }
 }

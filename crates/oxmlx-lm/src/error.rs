@@ -19,7 +19,7 @@ pub enum ErrorKind {
     Format,
     /// The file is sound but asks for something that isn't implemented: an architecture, a tensor type, a rope scaling.
     Unsupported,
-    /// A model's configuration lacks a field, or a field has a wrong type or an impossible value.
+    /// A model's configuration lacks a field, or a field has a wrong type or an impossible value; so may an environment variable.
     Config,
     /// A checkpoint lacks a tensor, or a tensor's dtype or shape doesn't fit the configuration.
     Weights,

@@ -93,8 +93,10 @@ fn argument_that_is_no_text_is_one_line() {
 
 #[test]
 fn an_environment_variable_of_no_known_value_is_named() {
-    let output = oxmlx(["info"]).env("OXMLX_CPU_KERNELS", "maybe").output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-    assert!(said.contains("OXMLX_CPU_KERNELS") && said.contains("maybe"), "{said}");
+    for name in ["OXMLX_CPU_KERNELS", "OXMLX_FORCE_SYNC"] {
+        let output = oxmlx(["info"]).env(name, "maybe").output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains(name) && said.contains("maybe"), "{said}");
+    }
 }

@@ -72,7 +72,7 @@ fn generation_ends_at_the_budget_an_end_token_and_the_context() {
 }
 
 #[test]
-fn prompts_that_the_model_cannot_take_are_errors() {
+fn e20_prompts_that_the_model_cannot_take_are_errors() {
     let mut engine = tiny();
     let context = engine.engine().model().max_context();
     let mut kind = |prompt: &[u32]| engine.generate(prompt, Request::new(4, &[]), &mut |_| true).err().unwrap().kind();
