@@ -18,13 +18,14 @@ pub(super) enum Seen {
 pub(super) fn seen(queries: usize, first: usize, positions: &Positions, window: Option<usize>, keep: usize) -> Seen {
     let end = first + queries;
     if let Positions::Range(range) = positions {
-        let hides = window.is_some_and(|window| range.start.max(keep) + window < end);
+        let hides = window.is_some_and(|window| range.start.max(keep).saturating_add(window) < end);
         if range.end == end && !hides {
             return if queries == 1 { Seen::All } else { Seen::Causal };
         }
     }
-    let visible =
-        |query: usize, key: usize| key <= query && (key < keep || window.is_none_or(|window| key + window > query));
+    let visible = |query: usize, key: usize| {
+        key <= query && (key < keep || window.is_none_or(|window| key.saturating_add(window) > query))
+    };
     let mut table = Vec::with_capacity(queries * positions.len());
     for query in first..end {
         match positions {

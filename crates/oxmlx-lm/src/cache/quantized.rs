@@ -53,7 +53,7 @@ impl QuantizedKvCache {
         let bad = || Error::new(ErrorKind::Cache, "the parts of a quantized cache do not fit each other");
         let [packed, scales, ..] = &parts;
         let &[batch, heads, len, words] = packed.shape() else { return Err(bad()) };
-        let width = words * 32 / affine.bits();
+        let Some(width) = words.checked_mul(32).map(|bits| bits / affine.bits()) else { return Err(bad()) };
         let fits = |a: &Array, last: i32| a.shape() == [batch, heads, len, last];
         let groups = width / affine.group_size();
         let packed = [0, 3].iter().all(|&i| parts[i].dtype() == Dtype::Uint32 && fits(&parts[i], words));

@@ -30,11 +30,12 @@ impl RotatingKvCache {
     /// An empty cache of the last `max_size` tokens.
     ///
     /// # Errors
-    /// [`ErrorKind::Cache`] for a size of 0.
+    /// [`ErrorKind::Cache`] for a size of 0, and for one over 2^31 - 1, which no array has.
     pub fn new(max_size: usize) -> Result<Self> {
         if max_size == 0 {
             return Err(Error::new(ErrorKind::Cache, "a rotating cache of 0 tokens holds nothing: give at least 1"));
         }
+        countable(max_size)?;
         Ok(Self { max_size, keep: 0, slack: 0, buffers: None, offset: 0, low: 0 })
     }
 
@@ -55,8 +56,9 @@ impl RotatingKvCache {
     /// Holds `slack` tokens more, hidden, so that as many can be forgotten at the end at any time.
     ///
     /// # Errors
-    /// [`ErrorKind::Cache`] when it has tokens already.
+    /// [`ErrorKind::Cache`] when it has tokens already, and for a slack over 2^31 - 1.
     pub fn with_slack(mut self, slack: usize) -> Result<Self> {
+        countable(slack)?;
         if self.offset > 0 {
             return Err(Error::new(ErrorKind::Cache, "slack is given to an empty cache"));
         }
@@ -222,6 +224,16 @@ impl RotatingKvCache {
     fn newest(&self, slot: usize, end: usize) -> usize {
         slot + (end - 1 - slot) / self.ring() * self.ring()
     }
+}
+
+/// Sums of what this lets through are far from overflow.
+fn countable(tokens: usize) -> Result<()> {
+    if i32::try_from(tokens).is_err() {
+        let what =
+            format!("a rotating cache of {tokens} tokens: no array has as many rows, a plain cache keeps everything");
+        return Err(Error::new(ErrorKind::Cache, what));
+    }
+    Ok(())
 }
 
 impl Cache for RotatingKvCache {

@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, LanguageModel, Result, SamplingParams};
 pub struct Request {
     spec: SequenceSpec,
     options: PrefillOptions,
-    speculation: Option<Speculation>,
+    speculation: Option<(Box<dyn Drafter>, usize, Option<Acceptance>)>,
 }
 
 /// Who drafts, how many tokens at a time, and by which rule they stand.
@@ -45,9 +45,7 @@ impl Request {
     /// Looks at up to `most` tokens of `drafter`'s in one pass. Where no rule is given it is the one that gives what would be given without:
     /// greedy, or sampler-match.
     pub fn speculate(mut self, drafter: impl Drafter + 'static, most: usize, rule: Option<Acceptance>) -> Self {
-        let greedy = self.spec.sampling.temperature() == 0.0;
-        let rule = rule.unwrap_or(if greedy { Acceptance::Greedy } else { Acceptance::SamplerMatch });
-        self.speculation = Some(Speculation { drafter: Box::new(drafter), most, rule, stats: DraftStats::default() });
+        self.speculation = Some((Box::new(drafter), most, rule));
         self
     }
 
@@ -124,6 +122,11 @@ impl<M: LanguageModel> DirectEngine<M> {
         progress: &mut dyn FnMut(PrefillProgress) -> bool,
     ) -> Result<Generation<'_, M>> {
         let Request { spec, options, speculation } = request;
+        let own = if spec.sampling.temperature() == 0.0 { Acceptance::Greedy } else { Acceptance::SamplerMatch };
+        let speculation = speculation.map(|(drafter, most, rule)| {
+            let (rule, stats) = (rule.unwrap_or(own), DraftStats::default());
+            Speculation { drafter, most, rule, stats }
+        });
         let id = match self.row {
             Some(id) => {
                 self.engine.reopen(id, spec)?;

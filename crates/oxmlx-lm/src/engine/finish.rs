@@ -63,11 +63,10 @@ pub struct RepetitionLoop {
 impl RepetitionLoop {
     fn found(self, text: &[u32]) -> bool {
         let found = |period: usize| {
-            let Some(span) = period.checked_mul(self.repeats).filter(|span| *span <= text.len()) else { return false };
-            let tail = &text[text.len() - span..];
+            let tail = &text[text.len() - period * self.repeats..];
             tail.iter().zip(&tail[period..]).all(|(a, b)| a == b)
         };
-        self.repeats >= 2 && (1..=self.period).any(found)
+        self.repeats >= 2 && (1..=self.period.min(text.len() / self.repeats)).any(found)
     }
 }
 
@@ -165,5 +164,13 @@ mod tests {
         assert!(rule.found(&[1, 2, 3, 1, 2, 3, 1, 2, 3]));
         assert!(!rule.found(&[1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4]));
         assert!(!RepetitionLoop { period: 3, repeats: 1 }.found(&[1, 2, 3]));
+    }
+
+    #[test]
+    fn a_loop_of_any_length_is_looked_for_no_further_than_the_text() {
+        let rule = RepetitionLoop { period: usize::MAX, repeats: 2 };
+        assert!(rule.found(&[1, 2, 3, 1, 2, 3]));
+        assert!(!rule.found(&[1, 2, 3, 4]) && !rule.found(&[]));
+        assert!(!RepetitionLoop { period: usize::MAX, repeats: usize::MAX }.found(&[1, 1, 1]));
     }
 }

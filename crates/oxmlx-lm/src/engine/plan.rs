@@ -16,12 +16,13 @@ pub struct PlanSpec {
     chunk: usize,
     tile: usize,
     slack: Option<usize>,
+    context: usize,
 }
 
 impl PlanSpec {
     /// A prompt of `len` tokens, all of it in one piece.
     pub fn new(len: usize) -> Self {
-        Self { len, adopted: 0, boundary: None, chunk: 0, tile: 1, slack: None }
+        Self { len, adopted: 0, boundary: None, chunk: 0, tile: 1, slack: None, context: usize::MAX }
     }
 
     /// The caches hold the first `adopted` tokens already.
@@ -53,6 +54,12 @@ impl PlanSpec {
         self.slack = slack;
         self
     }
+
+    /// The most tokens that the model can see: no padding lies beyond.
+    pub fn context(mut self, context: usize) -> Self {
+        self.context = context;
+        self
+    }
 }
 
 /// Tokens that are fed together.
@@ -67,7 +74,7 @@ pub struct Piece {
 impl Piece {
     /// The tokens that the model sees, padding included.
     pub fn fed(&self) -> usize {
-        self.tokens.len() + self.padding
+        self.tokens.len().saturating_add(self.padding)
     }
 }
 
@@ -97,7 +104,7 @@ impl PrefillPlan {
     /// [`ErrorKind::Prompt`] for an empty prompt, [`ErrorKind::Cache`] when more tokens were adopted than the prompt leaves and the caches
     /// can't forget them.
     pub fn new(spec: PlanSpec) -> Result<Self> {
-        let PlanSpec { len, adopted, boundary, chunk, tile, slack } = spec;
+        let PlanSpec { len, adopted, boundary, chunk, tile, slack, context } = spec;
         if len == 0 {
             return Err(Error::new(ErrorKind::Prompt, "the prompt is empty: give at least one token"));
         }
@@ -117,7 +124,8 @@ impl PrefillPlan {
                 let stop = if chunk == 0 { end } else { end.min(at.saturating_add(chunk)) };
                 let tail = (stop - at) % tile.max(1);
                 let wanted = if tail == 0 { 0 } else { tile - tail };
-                let unpadded = (exact && stop == end) || slack.is_some_and(|slack| wanted > slack);
+                let beyond = stop.checked_add(wanted).is_none_or(|last| last > context);
+                let unpadded = beyond || (exact && stop == end) || slack.is_some_and(|slack| wanted > slack);
                 pieces.push(Piece { tokens: at..stop, padding: if unpadded { 0 } else { wanted } });
                 at = stop;
             }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn check(spec: PlanSpec, plan: &PrefillPlan) {
-    let PlanSpec { len, adopted, boundary, chunk, tile, slack } = spec;
+    let PlanSpec { len, adopted, boundary, chunk, tile, slack, context } = spec;
     let kept = if adopted < len { adopted } else { len - 1 };
     let inside = boundary.filter(|b| kept < *b && *b < len);
     assert_eq!((plan.adopted(), plan.trim(), plan.boundary()), (kept, adopted - kept, inside), "{spec:?}");
@@ -19,7 +19,7 @@ fn check(spec: PlanSpec, plan: &PrefillPlan) {
         let ends = inside == Some(at) || i + 1 == plan.pieces().len();
         assert!(ends || n == chunk, "{spec:?} {plan:?}");
         let to_tile = (0..tile.max(1)).find(|p| (n + p) % tile.max(1) == 0).unwrap();
-        let padded = inside != Some(at) && slack.is_none_or(|s| to_tile <= s);
+        let padded = inside != Some(at) && slack.is_none_or(|s| to_tile <= s) && at + to_tile <= context;
         assert_eq!(*padding, if padded { to_tile } else { 0 }, "{spec:?} {plan:?}");
     }
     assert!(at == len && cut_at_boundary, "{spec:?} {plan:?}");
@@ -50,6 +50,22 @@ fn pieces_cover_exactly_in_order_and_padding_is_exact_for_every_plan() {
         (all(2), odd.join().unwrap())
     });
     assert!(odd + even > 3_000_000, "{}", odd + even);
+}
+
+#[test]
+fn padding_beyond_the_models_context_is_not_planned() {
+    for len in 1..=20 {
+        for context in len..len + 9 {
+            for chunk in [0, 7] {
+                let spec = PlanSpec::new(len).chunk(chunk).tile(8).context(context);
+                check(spec, &PrefillPlan::new(spec).unwrap());
+            }
+        }
+    }
+    for tile in [1 << 40, usize::MAX] {
+        assert_eq!(PrefillPlan::new(PlanSpec::new(9).tile(tile).context(100)).unwrap().fed(), 9);
+    }
+    assert_eq!(PrefillPlan::new(PlanSpec::new(9).tile(usize::MAX)).unwrap().fed(), usize::MAX);
 }
 
 #[test]

@@ -34,7 +34,7 @@ impl PrefillOptions {
         self
     }
 
-    /// Pieces are padded to a multiple of this, where the caches can forget the padding.
+    /// Pieces are padded to a multiple of this, where the caches can forget the padding and the model's context has room for it.
     pub fn tile(mut self, tile: usize) -> Self {
         self.tile = tile;
         self
@@ -84,20 +84,21 @@ impl<M: LanguageModel> Engine<M> {
         if row.trim(ahead).is_err() {
             self.rebuild(id)?;
         }
+        let context = self.model.max_context();
         let row = self.row_mut(id)?;
         row.text = prompt.to_vec();
         row.prompt = prompt.len();
         row.state = State::Feeding { logits: None };
         row.begin_sampler()?;
         let spec = PlanSpec::new(prompt.len()).adopted(row.fed).boundary(options.boundary);
-        PrefillPlan::new(spec.chunk(options.chunk).tile(options.tile).slack(row.slack()))
+        PrefillPlan::new(spec.chunk(options.chunk).tile(options.tile).slack(row.slack()).context(context))
     }
 
     /// Feeds one piece and waits until it is computed.
     ///
     /// # Errors
     /// [`ErrorKind::Sequence`] for a sequence that is not open or a piece that is not its next one, [`ErrorKind::Cache`] for padding that
-    /// its caches could not forget (nothing has run then), [`ErrorKind::Mlx`] for what the computation reports. The sequence is as before,
+    /// its caches could not forget and [`ErrorKind::Context`] for padding beyond the model's context (nothing has run then), [`ErrorKind::Mlx`] for what the computation reports. The sequence is as before,
     /// or has seen nothing where its caches can't go back.
     pub fn prefill(&mut self, step: PrefillStep<'_>) -> Result<()> {
         self.prefill_while(step, &mut || true)
@@ -122,6 +123,11 @@ impl<M: LanguageModel> Engine<M> {
             let what =
                 format!("{id}: its caches could not forget {} tokens of padding: plan without a tile", piece.padding);
             return Err(Error::new(ErrorKind::Cache, what));
+        }
+        let context = self.model.max_context();
+        if piece.padding > 0 && piece.tokens.end.saturating_add(piece.padding) > context {
+            let what = format!("{id}: {} tokens of padding reach over the model's context of {context}", piece.padding);
+            return Err(Error::new(ErrorKind::Context, what));
         }
         let last = piece.tokens.end == row.text.len();
         let mut fed = tokens.to_vec();

@@ -42,12 +42,13 @@ impl Prefix {
 }
 
 impl<M: LanguageModel> Engine<M> {
-    /// What a sequence has seen so far.
+    /// What a sequence has seen so far: of one that decodes, all but its last token. A step of it that is on its way is let go, and comes
+    /// again.
     ///
     /// # Errors
     /// [`ErrorKind::Sequence`] for a sequence that is not open, [`ErrorKind::Cache`] when its caches take no snapshots.
     pub fn prefix(&mut self, id: SequenceId) -> Result<Prefix> {
-        self.settle(id)?;
+        self.pause(id)?;
         let row = self.row(id)?;
         let mut layers = Vec::with_capacity(row.caches.len());
         for cache in &row.caches {

@@ -45,7 +45,7 @@ impl<M: LanguageModel> Engine<M> {
     /// [`ErrorKind::Sequence`] for a sequence that is not open, [`ErrorKind::Unsupported`] for one that has seen nothing or whose caches mlx-lm
     /// does not have, [`ErrorKind::Mlx`] when the file can't be written.
     pub fn save_prefix(&mut self, id: SequenceId, path: impl AsRef<Path>, metadata: &[(&str, &str)]) -> Result<()> {
-        self.settle(id)?;
+        self.pause(id)?;
         let row = self.row(id)?;
         let mut layers = Vec::with_capacity(row.caches.len());
         for cache in &row.caches {

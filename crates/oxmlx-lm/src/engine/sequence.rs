@@ -207,6 +207,7 @@ impl<M: LanguageModel> Engine<M> {
         let known = self.rows.remove(&id).is_some();
         self.flights.iter_mut().for_each(|flight| flight.forget(id));
         self.drop_idle_flights();
+        self.failed.retain(|(other, _)| *other != id);
         known
     }
 
@@ -277,8 +278,11 @@ impl<M: LanguageModel> Engine<M> {
 
     /// Lets go of the steps of a row that were submitted and not read, and forgets the tokens that they fed.
     pub(super) fn settle(&mut self, id: SequenceId) -> Result<()> {
+        self.failed.retain(|(other, _)| *other != id);
         let row = self.row_mut(id)?;
-        let ahead = row.fed.saturating_sub(row.text.len());
+        // The last token of a row that decodes is fed by the step that is let go: it has to come again.
+        let held = row.text.len().saturating_sub(usize::from(matches!(row.state, State::Decoding)));
+        let ahead = row.fed.saturating_sub(held);
         if ahead > 0 && row.trim(ahead).is_err() {
             // A ring that has overwritten what it would go back to: the text can be fed anew.
             self.rebuild(id)?;
@@ -292,6 +296,15 @@ impl<M: LanguageModel> Engine<M> {
             }
         }
         Ok(())
+    }
+
+    /// As [`settle`](Self::settle), and feeds anew what a row that decodes lost by it.
+    pub(super) fn pause(&mut self, id: SequenceId) -> Result<()> {
+        self.settle(id)?;
+        match self.row(id)?.state {
+            State::Decoding => self.catch_up(id),
+            _ => Ok(()),
+        }
     }
 
     /// Gives a row empty caches: what it has seen must be fed again.

@@ -22,7 +22,8 @@ impl StepBatch {
         Self { ids: ids.to_vec(), tokens: None }
     }
 
-    /// Feeds these tokens, one a row, in place of those that were chosen last: the chosen ones leave the text.
+    /// Feeds these tokens, one a row, in place of those that were chosen last: the chosen ones leave the text, and steps on their way are
+    /// let go. A row that ended takes none; one whose grammar does not allow its token fails alone.
     pub fn tokens(mut self, tokens: &[u32]) -> Self {
         self.tokens = Some(tokens.to_vec());
         self
@@ -83,7 +84,8 @@ impl Row {
 }
 
 impl<M: LanguageModel> Engine<M> {
-    /// Submits a step and reads it: gives one outcome a row, in the order of the batch.
+    /// Submits a step and reads it: gives one outcome a row, in the order of the batch; before it those of steps that were on their way, the
+    /// oldest first.
     ///
     /// # Errors
     /// As [`submit`](Self::submit).
@@ -111,8 +113,9 @@ impl<M: LanguageModel> Engine<M> {
         }
         let oldest = self.flights.len();
         self.submit(batch)?;
-        let mut outcomes = Vec::new();
-        for _ in 0..oldest {
+        // Once at least: where no row could be fed there is nothing to read, and errors to tell of.
+        let mut outcomes = self.finish_rows()?;
+        for _ in 1..oldest {
             outcomes.extend(self.finish_rows()?);
         }
         outcomes.sort_by_key(|outcome| batch.ids.iter().position(|id| *id == outcome.id));
@@ -131,15 +134,21 @@ impl<M: LanguageModel> Engine<M> {
             for (&id, &token) in batch.ids.iter().zip(tokens) {
                 self.settle(id)?;
                 let row = self.row_mut(id)?;
+                if !matches!(row.state, State::Decoding) {
+                    continue;
+                }
                 if row.text.len() > row.prompt && row.text.len() > row.fed {
                     row.text.pop();
                 }
                 row.text.push(token);
-                row.begin_sampler()?;
+                if let Err(error) = row.begin_sampler() {
+                    self.fail_later(id, error);
+                }
             }
         }
-        let going: Vec<SequenceId> =
-            batch.ids.iter().copied().filter(|id| self.rows.get(id).is_some_and(Row::may_go_on)).collect();
+        let failed = |id: &SequenceId| self.failed.iter().any(|(other, _)| other == id);
+        let goes = |id: &SequenceId| !failed(id) && self.rows.get(id).is_some_and(Row::may_go_on);
+        let going: Vec<SequenceId> = batch.ids.iter().copied().filter(goes).collect();
         let mut ready = Vec::with_capacity(going.len());
         for id in going {
             match self.catch_up(id) {
@@ -159,16 +168,18 @@ impl<M: LanguageModel> Engine<M> {
         Ok(())
     }
 
-    /// Reads the oldest step and gives its rows' tokens. Nothing on its way: no outcomes.
+    /// Reads the oldest step and gives its rows' tokens. Nothing on its way: no outcomes. A row that could not be fed is told of once its
+    /// tokens of earlier steps are read.
     ///
     /// # Errors
     /// Only what every entry into MLX can report; what a row's computation reports is in its outcome.
     pub fn finish_rows(&mut self) -> Result<Vec<RowOutcome>> {
         let mut outcomes: Vec<RowOutcome> = Vec::new();
-        for (id, error) in std::mem::take(&mut self.failed) {
-            if self.rows.contains_key(&id) {
-                outcomes.push(self.take(id, Err(error)));
-            }
+        let flies = |(id, _): &(SequenceId, Error)| self.flights.iter().any(|flight| flight.place(*id).is_some());
+        let (waiting, told) = std::mem::take(&mut self.failed).into_iter().partition(flies);
+        self.failed = waiting;
+        for (id, error) in told {
+            outcomes.push(self.take(id, Err(error)));
         }
         let Some(flight) = self.flights.pop_front() else { return Ok(outcomes) };
         let read = flight.tokens.to_vec::<u32>();

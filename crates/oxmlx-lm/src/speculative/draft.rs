@@ -21,13 +21,14 @@ impl Draft {
     /// Tokens that were drawn, each with the distribution that it was drawn from: ids, ascending, with their probabilities.
     ///
     /// # Errors
-    /// [`ErrorKind::Sampling`] for another number of distributions than of tokens, and for a token that its distribution gives no share.
+    /// [`ErrorKind::Sampling`] for another number of distributions than of tokens, and for a token that its distribution gives no share, or
+    /// one that is no number.
     pub fn drawn(tokens: Vec<u32>, shares: Vec<Vec<(u32, f32)>>) -> Result<Self> {
         let wrong = |what: String| Err(Error::new(ErrorKind::Sampling, what).at_field("draft"));
         if tokens.len() != shares.len() {
             return wrong(format!("{} tokens with {} distributions", tokens.len(), shares.len()));
         }
-        if let Some((token, _)) = tokens.iter().zip(&shares).find(|&(&token, shares)| share(shares, token) <= 0.0) {
+        if let Some((token, _)) = tokens.iter().zip(&shares).find(|&(&token, shares)| !is_share(share(shares, token))) {
             return wrong(format!("token {token} has no share in what it was drawn from"));
         }
         Ok(Self { tokens, shares })
@@ -62,6 +63,10 @@ impl Draft {
             None => 0.0,
         }
     }
+}
+
+fn is_share(share: f32) -> bool {
+    share > 0.0 && share.is_finite()
 }
 
 fn share(shares: &[(u32, f32)], token: u32) -> f32 {

@@ -195,6 +195,9 @@ fn rules_that_do_not_go_with_a_sampler_are_refused() {
     judge(Acceptance::SamplerMatch, warm().build().unwrap(), 1);
     assert!(Draft::drawn(vec![1], vec![]).is_err());
     assert!(Draft::drawn(vec![1], vec![vec![(0, 1.0)]]).is_err());
+    for nothing in [f32::NAN, f32::INFINITY, -1.0] {
+        assert!(Draft::drawn(vec![1], vec![vec![(1, nothing)]]).is_err());
+    }
     let default = |t: f32| Acceptance::default_for(&Sampler::new(warm().temperature(t).build().unwrap()));
     assert_eq!([default(0.0), default(1.0)], [Acceptance::Greedy, Acceptance::SamplerMatch]);
 }

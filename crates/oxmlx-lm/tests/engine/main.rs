@@ -5,6 +5,7 @@ mod batch_sampler;
 mod caches;
 mod edges;
 mod generate;
+mod midway;
 mod prompt_cache;
 #[path = "../../../oxmlx/tests/support/python.rs"]
 #[expect(dead_code, reason = "shared with the tests of oxmlx, which use more of it")]

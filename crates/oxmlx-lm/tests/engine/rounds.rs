@@ -140,6 +140,19 @@ fn e09_speculation_over_a_cache_that_can_not_go_back_is_refused_before_anything_
 }
 
 #[test]
+fn the_rule_follows_the_sampling_whichever_was_said_first() {
+    let model = load("llama");
+    let mut engine = DirectEngine::new(&model);
+    let sampling = SamplingParams::builder().temperature(0.9).seed(4).build().unwrap();
+    let plain = generate(&mut engine, &prompts()[1], Request::new(TOKENS, &[]).sampling(sampling.clone()));
+    let drafter = || PromptLookupDrafter::new(3, 1).unwrap();
+    let request = Request::new(TOKENS, &[]).speculate(drafter(), 4, None).sampling(sampling.clone());
+    assert_eq!(generate(&mut engine, &prompts()[1], request), plain);
+    let request = Request::new(TOKENS, &[]).sampling(sampling).speculate(drafter(), 4, None);
+    assert_eq!(generate(&mut engine, &prompts()[1], request), plain);
+}
+
+#[test]
 fn end_tokens_and_budgets_end_a_speculating_generation_where_they_end_a_plain_one() {
     let model = load("llama");
     let mut engine = DirectEngine::new(&model);

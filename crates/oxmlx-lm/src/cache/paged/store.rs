@@ -28,10 +28,14 @@ impl PagedStore {
     /// An empty store of blocks of `block_rows` rows, `budget` bytes at most.
     ///
     /// # Errors
-    /// [`ErrorKind::Cache`] for blocks of no rows.
+    /// [`ErrorKind::Cache`] for blocks of no rows, and for such of over 2^31 - 1, which no array has.
     pub fn new(block_rows: usize, budget: usize) -> Result<Self> {
         if block_rows == 0 {
             return Err(Error::new(ErrorKind::Cache, "blocks of 0 rows hold nothing: give at least 1"));
+        }
+        if i32::try_from(block_rows).is_err() {
+            let what = format!("blocks of {block_rows} rows: no array has as many, 16 to 256 are usual");
+            return Err(Error::new(ErrorKind::Cache, what));
         }
         Ok(Self(Arc::new(Mutex::new(Inner { block_rows, budget, pool: None, blocks: Vec::new() }))))
     }
