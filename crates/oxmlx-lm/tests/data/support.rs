@@ -23,6 +23,7 @@ pub(crate) fn smollm2() -> PathBuf {
 
 /// Whether tests that need it are to be left out: in the bundle for machines without network (`OXMLX_TEST_BUNDLE=1`), where it is not
 /// there. Tells it.
+#[allow(clippy::print_stdout, reason = "the tests of the command line share it, which forbids printing to the command")]
 pub(crate) fn smollm2_is_left_out() -> bool {
     let in_bundle = std::env::var_os("OXMLX_TEST_BUNDLE").is_some_and(|value| value == "1");
     let left_out = in_bundle && !place().is_file();
