@@ -59,7 +59,7 @@ impl<M: LanguageModel> Engine<M> {
     }
 
     /// Begins a sequence that has seen nothing with the first `len` tokens of a prefix, all of them for `None`. Gives how many it has
-    /// now.
+    /// now. A prefix does not know its model: one of another model whose caches have the same shapes is taken, and what follows is noise.
     ///
     /// # Errors
     /// [`ErrorKind::Sequence`] for a sequence that is not open or has seen something, [`ErrorKind::Cache`] for a prefix of other caches or

@@ -148,6 +148,40 @@ fn e21_a_row_that_fails_ends_alone_and_its_neighbours_draw_as_if_alone() {
 }
 
 #[test]
+fn e21_a_row_that_fails_with_the_next_step_on_its_way_ends_alone() {
+    let samplings = [sampled(21), sampled(5), sampled(9)];
+    let alone: Vec<Vec<u32>> = std::iter::zip(prompts(), &samplings)
+        .map(|(prompt, sampling)| {
+            let mut engine = Engine::new(Odd { fails: u32::MAX, nan: u32::MAX, ..Odd::new() });
+            let id = open(&mut engine, &prompt, sampling.clone());
+            decode(&mut engine, &[id], vec![]);
+            engine.text(id).unwrap()[prompt.len()..].to_vec()
+        })
+        .collect();
+    // The middle row's third token is one that can't be fed.
+    let bad = alone[1][2];
+    assert!(alone[0].iter().chain(&alone[2]).chain(&alone[1][..2]).all(|token| *token != bad));
+    for (fails, nan, kind) in [(bad, u32::MAX, ErrorKind::Mlx), (u32::MAX, bad, ErrorKind::Sampling)] {
+        for lookahead in [true, false] {
+            let mut engine = Engine::new(Odd { fails, nan, ..Odd::new() }).lookahead(lookahead);
+            let ids: Vec<SequenceId> = std::iter::zip(prompts(), &samplings)
+                .map(|(prompt, sampling)| open(&mut engine, &prompt, sampling.clone()))
+                .collect();
+            let mut errors = Vec::new();
+            while !engine.decoding().ids().is_empty() {
+                let outcomes = engine.advance(&engine.decoding()).unwrap();
+                errors.extend(outcomes.into_iter().filter_map(|outcome| Some((outcome.id, outcome.error?.kind()))));
+            }
+            assert_eq!(errors, [(ids[1], kind)], "lookahead {lookahead}");
+            for (i, made) in [8, 3, 8].into_iter().enumerate() {
+                let text = &engine.text(ids[i]).unwrap()[prompts()[i].len()..];
+                assert_eq!(text, &alone[i][..made], "row {i}, lookahead {lookahead}");
+            }
+        }
+    }
+}
+
+#[test]
 fn e21_a_row_whose_cache_is_full_ends_alone() {
     let mut engine = Engine::new(Odd::new());
     // Room for the prompt in each of two layers, and two tokens more.

@@ -72,6 +72,7 @@ struct Table {
 pub struct PagedPool {
     rows: usize,
     block_bytes: usize,
+    budget: usize,
     /// The most blocks.
     limit: usize,
     counts: Vec<usize>,
@@ -93,7 +94,7 @@ impl PagedPool {
             ));
         }
         let limit = budget / block_bytes;
-        Ok(Self { rows, block_bytes, limit, counts: vec![], free: vec![], tables: BTreeMap::new(), next: 0 })
+        Ok(Self { rows, block_bytes, budget, limit, counts: vec![], free: vec![], tables: BTreeMap::new(), next: 0 })
     }
 
     /// The rows of a block.
@@ -166,8 +167,9 @@ impl PagedPool {
         let wanted = whole + usize::from(shared.is_some());
         if wanted > self.free_blocks() {
             let what = format!(
-                "the paged cache's budget of {} bytes is spent: {wanted} blocks wanted, {} left",
-                self.limit * self.block_bytes,
+                "the paged cache's budget of {} bytes is spent: {wanted} blocks of {} bytes wanted, {} left",
+                self.budget,
+                self.block_bytes,
                 self.free_blocks()
             );
             return Err(Error::new(ErrorKind::Cache, what));

@@ -146,6 +146,15 @@ fn e22_trim_after_the_front_went_leaves_the_right_tail() {
 }
 
 #[test]
+fn a_budget_of_less_than_a_block_is_told_as_it_was_given() {
+    let mut pool = PagedPool::new(4, 1024, 100).unwrap();
+    let id = pool.create();
+    let error = pool.append(id, 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cache);
+    assert!(error.to_string().contains("100 bytes") && error.to_string().contains("1 blocks of 1024"), "{error}");
+}
+
+#[test]
 fn e22_releasing_twice_is_an_error() {
     let mut pool = PagedPool::new(4, 1, 100).unwrap();
     let id = pool.create();
