@@ -1,6 +1,7 @@
 #include "oxmlx-sys/src/export_steps.rs.h"
 
 #include "convert.h"
+#include "transforms.h"
 
 #include <memory>
 #include <string>
@@ -124,7 +125,9 @@ steps(rust::Box<StepsClosure> f, Handles args, rust::Slice<const rust::Str> name
     try {
       auto out =
           (*shared)->apply({given.data(), given.size()}, std::move(keys), {named_values.data(), named_values.size()});
-      return {out.begin(), out.end()};
+      Arrays outputs(out.begin(), out.end());
+      transforms::check_depth(outputs);
+      return outputs;
     } catch (const rust::Error& e) {
       throw ClosureFailed(e.what());
     }

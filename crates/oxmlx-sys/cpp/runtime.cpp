@@ -1,6 +1,9 @@
 #include "runtime.h"
 
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/compile_impl.h"
 #include "mlx/ops.h"
+#include "mlx/transforms.h"
 #include "mlx/version.h"
 
 #include <dlfcn.h>
@@ -68,6 +71,13 @@ void prepare_thread() {
   for (const auto& [device, stream] : shared_streams()) {
     mx::set_default_stream(stream);
   }
+  // MLX makes more state of a thread when it first needs it. It is made here, so that all of it lives longer than what notices the thread's
+  // end (src/lock.rs): encoders, the cache of compiled functions, the stack of traces, which no function but a transform makes.
+  scopes.clear();
+  mx::cpu::get_command_encoder(shared_streams().at(mx::Device::cpu));
+  mx::detail::compile_cache();
+  mx::array one(1.0f);
+  mx::jvp([](const std::vector<mx::array>& x) { return x; }, {one}, {one});
 }
 
 bool current_is_gpu() {

@@ -57,40 +57,6 @@ std::vector<int> to_ints(rust::Slice<const std::int32_t> x) {
   return {x.begin(), x.end()};
 }
 
-// MLX walks what a closure built by recursion; src/stack.rs has room for so many nodes.
-void check_depth(const Arrays& outputs) {
-  std::unordered_map<std::uintptr_t, std::size_t> depths;
-  std::vector<std::pair<const mx::array*, std::size_t>> walk;
-  auto enter = [&](const mx::array& a) {
-    if (!a.inputs().empty() && depths.try_emplace(a.id(), 0).second) {
-      walk.emplace_back(&a, 0);
-    }
-  };
-  const auto limit = max_depth();
-  for (const auto& output : outputs) {
-    enter(output);
-    while (!walk.empty()) {
-      auto& [a, next] = walk.back();
-      if (next < a->inputs().size()) {
-        enter(a->inputs()[next++]);
-        continue;
-      }
-      std::size_t deepest = 0;
-      for (const auto& in : a->inputs()) {
-        auto it = depths.find(in.id());
-        deepest = std::max(deepest, it == depths.end() ? 0 : it->second);
-      }
-      depths[a->id()] = deepest + 1;
-      if (deepest + 1 > limit) {
-        throw std::invalid_argument(
-            "[transforms] the closure's graph is more than " + std::to_string(limit) +
-            " nodes deep: evaluate some of it on the way");
-      }
-      walk.pop_back();
-    }
-  }
-}
-
 Function function_of(rust::Box<Closure> f) {
   auto shared = std::make_shared<rust::Box<Closure>>(std::move(f));
   return [shared](const Arrays& inputs) {
@@ -199,6 +165,40 @@ Function shapeless_function_of(rust::Box<Closure> f) {
 
 } // namespace
 
+// MLX walks what a closure built by recursion; src/stack.rs has room for so many nodes.
+void check_depth(const std::vector<Handle>& outputs) {
+  std::unordered_map<std::uintptr_t, std::size_t> depths;
+  std::vector<std::pair<const mx::array*, std::size_t>> walk;
+  auto enter = [&](const mx::array& a) {
+    if (!a.inputs().empty() && depths.try_emplace(a.id(), 0).second) {
+      walk.emplace_back(&a, 0);
+    }
+  };
+  const auto limit = max_depth();
+  for (const auto& output : outputs) {
+    enter(output);
+    while (!walk.empty()) {
+      auto& [a, next] = walk.back();
+      if (next < a->inputs().size()) {
+        enter(a->inputs()[next++]);
+        continue;
+      }
+      std::size_t deepest = 0;
+      for (const auto& in : a->inputs()) {
+        auto it = depths.find(in.id());
+        deepest = std::max(deepest, it == depths.end() ? 0 : it->second);
+      }
+      depths[a->id()] = deepest + 1;
+      if (deepest + 1 > limit) {
+        throw std::invalid_argument(
+            "[transforms] the closure's graph is more than " + std::to_string(limit) +
+            " nodes deep: evaluate some of it on the way");
+      }
+      walk.pop_back();
+    }
+  }
+}
+
 TwoLists vjp(rust::Box<Closure> f, Handles primals, Handles cotangents) {
   return from_pair(mx::vjp(function_of(std::move(f)), to_arrays(primals), to_arrays(cotangents)));
 }
@@ -259,11 +259,11 @@ rust::Vec<Handle> custom_function(rust::Box<Closure> f, rust::Box<Rules> rules, 
   return from_arrays(mx::custom_function(function, vjp, jvp, vmap)(to_arrays(inputs)));
 }
 
-Compiled::Compiled(rust::Box<Closure> f, std::uint64_t id, bool shapeless) {
-  auto function = shapeless ? shapeless_function_of(std::move(f)) : function_of(std::move(f));
+Compiled::Compiled(rust::Box<Closure> f, std::uint64_t id, bool shapeless)
+    : plain_(shapeless ? shapeless_function_of(std::move(f)) : function_of(std::move(f))) {
   for (std::uint64_t device = 0; device < functions_.size(); ++device) {
     auto id_there = functions_.size() * id + device;
-    functions_[device] = {id_there, mx::detail::compile(function, id_there, shapeless)};
+    functions_[device] = {id_there, mx::detail::compile(plain_, id_there, shapeless)};
   }
 }
 
@@ -281,6 +281,17 @@ Compiled::~Compiled() {
 
 rust::Vec<Handle> Compiled::call(Handles inputs) const {
   register_thread();
+  if (running_) {
+    // The closure calls its own compiled function. MLX would add a trace to the list that the one under way is being written into.
+    return from_arrays(plain_(to_arrays(inputs)));
+  }
+  struct Running {
+    bool& flag;
+    ~Running() {
+      flag = false;
+    }
+  } running{running_};
+  running_ = true;
   const auto& [id, function] = functions_[runtime::current_is_gpu()];
   try {
     return from_arrays(function(to_arrays(inputs)));
@@ -311,7 +322,10 @@ std::unique_ptr<Exporter> exporter(rust::Str file, rust::Box<NamedClosure> f, bo
           names.push_back(name);
           values.push_back(value);
         }
-        return closure_call([&] { return to_arrays((*shared)->apply(slice(args), std::move(names), slice(values))); });
+        auto outputs =
+            closure_call([&] { return to_arrays((*shared)->apply(slice(args), std::move(names), slice(values))); });
+        check_depth(outputs);
+        return outputs;
       };
   return std::make_unique<Exporter>(mx::exporter(std::string(file), function, shapeless, std::string(metadata)));
 }

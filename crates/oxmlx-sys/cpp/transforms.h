@@ -22,6 +22,9 @@ struct Mapped;
 using Handle = mlx::core::array;
 using Handles = rust::Slice<const Handle>;
 
+// Throws for a graph that is too deep for MLX's recursive walks.
+void check_depth(const std::vector<Handle>& outputs);
+
 TwoLists vjp(rust::Box<Closure> f, Handles primals, Handles cotangents);
 TwoLists jvp(rust::Box<Closure> f, Handles primals, Handles tangents);
 TwoLists value_and_grad(rust::Box<Closure> f, rust::Slice<const std::int32_t> argnums, Handles inputs);
@@ -45,12 +48,18 @@ class Compiled {
   rust::Vec<Handle> call(Handles inputs) const;
 
  private:
+  using Function = std::function<std::vector<Handle>(const std::vector<Handle>&)>;
+
   // By device: MLX's caches tell apart the default device's streams alone, and a scope's device may be another.
   struct OfDevice {
     std::uint64_t id;
-    std::function<std::vector<Handle>(const std::vector<Handle>&)> function;
+    Function function;
   };
+
+  Function plain_;
   std::array<OfDevice, 2> functions_;
+  // Whether a call is under way.
+  mutable bool running_ = false;
 };
 
 std::unique_ptr<Compiled> compile(rust::Box<Closure> f, std::uint64_t id, bool shapeless);

@@ -217,7 +217,7 @@ impl Drop for Array {
         if FREEING.get() {
             return lock::put_aside(orphan());
         }
-        let Ok(_guard) = lock::enter() else {
+        let Ok(_guard) = lock::enter_to_free() else {
             return lock::put_aside(orphan());
         };
         FREEING.set(true);

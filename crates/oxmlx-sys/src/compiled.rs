@@ -94,7 +94,7 @@ impl Compiled {
 impl Drop for Compiled {
     fn drop(&mut self) {
         let function = std::mem::replace(&mut self.function, UniquePtr::null());
-        match lock::enter() {
+        match lock::enter_to_free() {
             Ok(_guard) => drop(function),
             // Inside a kernel: freeing would enter MLX, so the function is left to the process.
             Err(_) => std::mem::forget(function),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::closure::{Failure, panic_text};
+use crate::closure::{Failure, Quiet, error_text, panic_text};
 use crate::{Array, Exception, ExceptionKind, Result, lock, owner, runtime, trace};
 
 #[cxx::bridge(namespace = "oxmlx::evaluation")]
@@ -45,7 +45,7 @@ pub(crate) mod ffi {
 
 /// What failed, and how. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Guilt(Arc<Cause>);
+pub(crate) struct Guilt(Quiet<Arc<Cause>>);
 
 struct Cause {
     text: String,
@@ -62,7 +62,7 @@ enum How {
 }
 
 fn guilt_of_mlx(text: &str) -> Box<Guilt> {
-    Box::new(Guilt(Arc::new(Cause { text: text.to_owned(), how: How::Mlx })))
+    Box::new(Guilt(Quiet::new(Arc::new(Cause { text: text.to_owned(), how: How::Mlx }))))
 }
 
 /// Called by `exit` before MLX's statics are destroyed: whether this thread holds the lock now.
@@ -79,13 +79,13 @@ impl Guilt {
     /// The failure of a kernel's body.
     pub(crate) fn of_kernel(name: &str, failure: Failure) -> Box<Self> {
         let cause = match failure {
-            Failure::Error(error) => Cause { text: error.to_string(), how: How::Error(Arc::from(error)) },
+            Failure::Error(error) => Cause { text: error_text(&*error), how: How::Error(Arc::from(error)) },
             Failure::Panic(payload) => Cause {
                 text: format!("kernel {name} panicked: {}", panic_text(&*payload)),
                 how: How::Panic(Mutex::new(Some(payload))),
             },
         };
-        Box::new(Self(Arc::new(cause)))
+        Box::new(Self(Quiet::new(Arc::new(cause))))
     }
 
     fn text(&self) -> &str {

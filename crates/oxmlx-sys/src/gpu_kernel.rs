@@ -101,7 +101,7 @@ impl GpuKernel {
 impl Drop for GpuKernel {
     fn drop(&mut self) {
         let kernel = std::mem::replace(&mut self.0, SharedPtr::null());
-        match lock::enter() {
+        match lock::enter_to_free() {
             Ok(_guard) => drop(kernel),
             // Inside a kernel, where MLX must not be entered: left to the process.
             Err(_) => std::mem::forget(kernel),

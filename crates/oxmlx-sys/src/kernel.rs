@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::array::Status;
 use crate::call::call;
-use crate::closure::{BoxError, Closure, FailureSlot};
+use crate::closure::{BoxError, Closure, FailureSlot, Quiet, error_text};
 use crate::evaluation::Guilt;
 use crate::gpu_kernel::{GpuKernel, Launch};
 use crate::transforms::PENDING;
@@ -290,7 +290,7 @@ impl Definition {
 
 /// One use of a kernel in a graph.
 pub struct Node {
-    definition: Arc<Definition>,
+    definition: Quiet<Arc<Definition>>,
 }
 
 impl Node {
@@ -396,7 +396,7 @@ impl Definition {
             return Err(Exception::new(ExceptionKind::InvalidArgument, "kernel", text));
         }
         let shapes = self.flat_shapes(inputs).map_err(closure_failed)?;
-        Ok((Box::new(Node { definition: Arc::clone(self) }), shapes))
+        Ok((Box::new(Node { definition: Quiet::new(Arc::clone(self)) }), shapes))
     }
 }
 
@@ -416,7 +416,7 @@ pub fn apply_fallback(definition: &Definition, inputs: &[Array]) -> Option<Resul
 }
 
 fn closure_failed(error: BoxError) -> Exception {
-    Exception::new(ExceptionKind::Closure, "kernel", error.to_string()).with_cause(Arc::from(error))
+    Exception::new(ExceptionKind::Closure, "kernel", error_text(&*error)).with_cause(Arc::from(error))
 }
 
 /// Builds a node over `inputs` that runs `kernel` on the current stream, which must be a GPU stream. Lazy. A `plain` node is one of

@@ -1,13 +1,15 @@
 //! The one lock around MLX, and what a thread may do under it.
 //!
 //! MLX's graph, allocator caches and (on CUDA) captured streams are not safe under concurrent use, so every entry that can
-//! allocate, free, build or evaluate holds one process-wide re-entrant lock. Three kinds of thread exist:
+//! allocate, free, build or evaluate holds one process-wide re-entrant lock. Four kinds of thread exist:
 //!
 //! * an ordinary thread takes the lock;
 //! * a thread that works **on behalf** of one that holds the lock (the owner thread of a GPU) must not take it: it would wait for
 //!   its own requester;
 //! * one of MLX's **worker** threads, running a Rust kernel or deleter, must neither take the lock (the holder may be waiting for
-//!   this very kernel) nor enter MLX. Entering is an error there, and a dropped handle is put aside until the next entry.
+//!   this very kernel) nor enter MLX. Entering is an error there, and a dropped handle is put aside until the next entry;
+//! * a thread that **ends**: destructors of thread-local values run after MLX's own thread-local state is gone. Entering is an error; to
+//!   free what is dropped needs none of that state, and goes on.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -36,12 +38,32 @@ enum Role {
     Ordinary,
     OnBehalf,
     Worker,
+    Ending,
 }
 
 thread_local! {
     static ROLE: Cell<Role> = const { Cell::new(Role::Ordinary) };
     /// How many guards of this thread hold the lock.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
+    static END: End = const { End };
+}
+
+/// Tells that the thread ends. Values of threads are dropped in the reverse order of their first use: this one, first used when MLX has made
+/// its own ([`watch_end`]), before those.
+struct End;
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if ROLE.get() == Role::Ordinary {
+            ROLE.set(Role::Ending);
+        }
+    }
+}
+
+/// Called once MLX has all the state of this thread that it ever makes.
+pub(crate) fn watch_end() {
+    // It fails on a thread that ends already, where no entry comes this far.
+    let _ = END.try_with(|_| ());
 }
 
 /// Proof that this thread may touch MLX now. Dropping it releases the lock.
@@ -77,33 +99,58 @@ impl Drop for Guard {
 /// Takes the lock. Re-entrant: a closure that MLX calls may enter again.
 ///
 /// # Errors
-/// [`ExceptionKind::Reentered`] on one of MLX's own worker threads, inside a kernel or a deleter.
+/// [`ExceptionKind::Reentered`] on one of MLX's own worker threads, inside a kernel or a deleter, and on a thread that ends.
 #[inline]
 pub fn enter() -> Result<Guard> {
     match ROLE.get() {
-        Role::Ordinary => {
-            let depth = DEPTH.get();
-            if depth == 0 {
-                LOCK.lock();
-            }
-            DEPTH.set(depth + 1);
-            let guard = Guard::new(true);
-            free_orphans();
-            Ok(guard)
-        }
+        Role::Ordinary => Ok(take()),
         Role::OnBehalf => Ok(Guard::new(false)),
-        Role::Worker => Err(Exception::new(
-            ExceptionKind::Reentered,
-            "lock",
-            "MLX can't be entered from inside a kernel or a deleter: they run on MLX's own threads",
-        )),
+        role => Err(refused(role)),
     }
+}
+
+/// [`enter`] for those who only free something: a thread that ends may, too.
+///
+/// # Errors
+/// [`ExceptionKind::Reentered`] on one of MLX's own worker threads, inside a kernel or a deleter.
+#[inline]
+pub(crate) fn enter_to_free() -> Result<Guard> {
+    if ROLE.get() == Role::Ending { Ok(take()) } else { enter() }
+}
+
+#[inline]
+fn take() -> Guard {
+    let depth = DEPTH.get();
+    if depth == 0 {
+        LOCK.lock();
+    }
+    DEPTH.set(depth + 1);
+    let guard = Guard::new(true);
+    free_orphans();
+    guard
+}
+
+#[cold]
+fn refused(role: Role) -> Exception {
+    let text = match role {
+        Role::Ending => {
+            "MLX can't be entered by a value of a thread that is dropped as the thread ends: its own state is gone"
+        }
+        _ => "MLX can't be entered from inside a kernel or a deleter: they run on MLX's own threads",
+    };
+    Exception::new(ExceptionKind::Reentered, "lock", text)
+}
+
+/// Whether this thread may not wait for another one that uses MLX: it holds the lock, or the lock's holder may be waiting for it.
+pub fn keeps_others_out() -> bool {
+    ROLE.get() != Role::Ordinary || DEPTH.get() > 0
 }
 
 /// Called when the process begins to end: takes the lock for good, so that no other thread is inside MLX while its statics are destroyed.
 /// Entries of this thread, whose own destructors may still drop arrays, go on. Gives whether it was taken: not on a thread of MLX's own.
 pub(crate) fn hold_for_exit() -> bool {
-    let held = ROLE.get() == Role::Ordinary && (DEPTH.get() > 0 || LOCK.try_lock_for(PATIENCE_AT_EXIT));
+    let held =
+        matches!(ROLE.get(), Role::Ordinary | Role::Ending) && (DEPTH.get() > 0 || LOCK.try_lock_for(PATIENCE_AT_EXIT));
     if held {
         DEPTH.set(DEPTH.get() + 1);
     }
@@ -176,7 +223,7 @@ fn take_orphans() {
 /// Frees a C++ object under the lock; inside a kernel, where MLX must not be entered, it is left to the process.
 pub(crate) fn free<T: UniquePtrTarget>(object: &mut UniquePtr<T>) {
     let object = std::mem::replace(object, UniquePtr::null());
-    match enter() {
+    match enter_to_free() {
         Ok(_guard) => drop(object),
         Err(_) => std::mem::forget(object),
     }

@@ -82,6 +82,7 @@ fn prepare_thread() -> Result<()> {
     let _guard = lock::enter()?;
     owner::start()?;
     ffi::prepare_thread().map_err(|e| Exception::from_cxx("prepare_thread", &e))?;
+    lock::watch_end();
     PREPARED.set(true);
     Ok(())
 }

@@ -5,10 +5,10 @@
 
 use std::any::Any;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::call::call;
+use crate::closure::quietly;
 use crate::{Array, Result, evaluation, lock};
 
 #[cxx::bridge(namespace = "oxmlx::storage")]
@@ -282,10 +282,7 @@ impl Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         let kept = self.0.take();
-        // A panic can't go on through MLX, and there is no caller to give it to; the panic hook has told it.
-        if let Err(payload) = lock::as_worker(|| catch_unwind(AssertUnwindSafe(|| drop(kept)))) {
-            std::mem::forget(payload);
-        }
+        lock::as_worker(|| quietly(|| drop(kept)));
     }
 }
 

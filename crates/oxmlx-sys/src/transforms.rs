@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock};
 use parking_lot::Mutex;
 
 use crate::call::call;
-use crate::closure::{BoxError, Closure, Failure, FailureSlot};
+use crate::closure::{BoxError, Closure, Failure, FailureSlot, Quiet};
 use crate::{Array, Result, lock, owner, runtime, stack, trace};
 
 #[cxx::bridge(namespace = "oxmlx::transforms")]
@@ -218,15 +218,27 @@ type Axes = dyn Fn(&[Array], &[i32]) -> std::result::Result<(Vec<Array>, Vec<i32
 /// The rules of a custom function; those left out are MLX's own, over the function's insides.
 #[derive(Clone, Default)]
 pub struct Rules {
-    /// Primals, cotangents and outputs to one gradient a primal.
-    pub vjp: Option<Arc<ThreeArrays>>,
-    /// Primals, tangents and the places of the primals that have one, to one tangent an output.
-    pub jvp: Option<Arc<Tangents>>,
-    /// Inputs and their mapped axes (-1 for none) to outputs and theirs.
-    pub vmap: Option<Arc<Axes>>,
+    vjp: Option<Quiet<Arc<ThreeArrays>>>,
+    jvp: Option<Quiet<Arc<Tangents>>>,
+    vmap: Option<Quiet<Arc<Axes>>>,
 }
 
 impl Rules {
+    /// With a rule from primals, cotangents and outputs to one gradient a primal.
+    pub fn set_vjp(&mut self, rule: Arc<ThreeArrays>) {
+        self.vjp = Some(Quiet::new(rule));
+    }
+
+    /// With a rule from primals, tangents and the places of the primals that have one, to one tangent an output.
+    pub fn set_jvp(&mut self, rule: Arc<Tangents>) {
+        self.jvp = Some(Quiet::new(rule));
+    }
+
+    /// With a rule from inputs and their mapped axes (-1 for none) to outputs and theirs.
+    pub fn set_vmap(&mut self, rule: Arc<Axes>) {
+        self.vmap = Some(Quiet::new(rule));
+    }
+
     fn has_vjp(&self) -> bool {
         self.vjp.is_some()
     }
@@ -271,7 +283,7 @@ type NamedBody = dyn Fn(&[Array], Vec<(String, Array)>) -> std::result::Result<V
 /// A function of arrays by place and of arrays by name, for export.
 #[derive(Clone)]
 pub struct NamedClosure {
-    body: Arc<NamedBody>,
+    body: Quiet<Arc<NamedBody>>,
 }
 
 impl NamedClosure {
@@ -279,7 +291,7 @@ impl NamedClosure {
     pub fn new(
         body: impl Fn(&[Array], Vec<(String, Array)>) -> std::result::Result<Vec<Array>, BoxError> + Send + Sync + 'static,
     ) -> Self {
-        Self { body: Arc::new(body) }
+        Self { body: Quiet::new(Arc::new(body)) }
     }
 
     pub(crate) fn apply(

@@ -119,6 +119,7 @@ fn gguf_files_come_back_and_damaged_ones_are_errors() {
     let file = io::load_gguf(&path).unwrap();
     assert_eq!(file.arrays[0].1.to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
     assert!(file.metadata.iter().any(|(k, v)| k == "text" && matches!(v, GgufValue::Text(t) if t == "hello")));
+    assert!(file.metadata.iter().any(|(k, v)| k == "list" && matches!(v, GgufValue::Texts(t) if t[..] == ["a", "b"])));
     let bytes = std::fs::read(&path).unwrap();
     let cut = folder.path().join("cut.gguf");
     for end in (0..bytes.len()).step_by(3) {
@@ -135,4 +136,30 @@ fn gguf_files_come_back_and_damaged_ones_are_errors() {
     std::fs::write(&cut, &long).unwrap();
     let error = io::load_gguf(&cut).unwrap_err();
     assert!(error.kind() == ErrorKind::Format && error.to_string().contains("4194304"), "{error}");
+}
+
+/// Row F08: MLX's reader drops such tensors, or crashes on such values.
+#[test]
+fn what_mlx_reads_wrong_in_a_gguf_file_is_an_error_that_names_it() {
+    let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+    let header = |tensors: u64, values: u64| {
+        [&b"GGUF"[..], &3u32.to_le_bytes(), &tensors.to_le_bytes(), &values.to_le_bytes()].concat()
+    };
+    let value = [header(0, 1), text("a.number"), 12u32.to_le_bytes().to_vec(), 2.5f64.to_le_bytes().to_vec()].concat();
+    let tensor = |kind: u32, bytes: usize| {
+        let mut file =
+            [header(1, 0), text("a.tensor"), 1u32.to_le_bytes().to_vec(), 32u64.to_le_bytes().to_vec()].concat();
+        file.extend(kind.to_le_bytes());
+        file.extend(0u64.to_le_bytes());
+        file.resize(file.len().next_multiple_of(32) + bytes, 0);
+        file
+    };
+    // A float64; BF16 and MXFP4 by their numbers in ggml.
+    for (file, name) in [(value, "a.number"), (tensor(30, 64), "a.tensor"), (tensor(39, 17), "a.tensor")] {
+        let error = io::load_gguf_bytes(&file).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    // The same file with a type that it reads.
+    assert_eq!(io::load_gguf_bytes(&tensor(0, 128)).unwrap().arrays[0].1.to_vec::<f32>().unwrap(), [0.0; 32]);
 }

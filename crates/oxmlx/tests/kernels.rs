@@ -238,6 +238,30 @@ fn a_kernel_name_with_a_nul_is_refused() {
     });
 }
 
+/// Row A21: modes are enums, and paths are refused by the system's own rule.
+#[test]
+fn a_path_with_a_nul_is_refused() {
+    use oxmlx::io;
+    let path = "a\0b";
+    let x = || Array::scalar(1.0f32).unwrap();
+    let errors = [
+        io::load_npy(path).unwrap_err(),
+        io::load_safetensors(path).unwrap_err(),
+        io::load_gguf(path).unwrap_err(),
+        io::save_npy(path, &x()).unwrap_err(),
+        io::save_safetensors(path, &[("x", x())], &[]).unwrap_err(),
+        io::save_gguf(path, &[("x", x())], &[]).unwrap_err(),
+        transforms::export_function(path, |x| Ok(x.to_vec()), &[x()], false).unwrap_err(),
+        // SAFETY: no file has such a name.
+        unsafe { transforms::import_function(path) }.err().unwrap(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    }
+    // Not a file of the name up to the NUL.
+    assert!(!std::path::Path::new("a").exists());
+}
+
 /// Row A08.
 #[test]
 fn a_good_array_evaluated_beside_a_failing_one_has_its_value() {

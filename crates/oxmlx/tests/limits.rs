@@ -9,6 +9,8 @@ use oxmlx::{Array, Dtype, ErrorKind, Result, ops, transforms};
 
 #[path = "support/device.rs"]
 mod device;
+#[path = "limits/hostile.rs"]
+mod hostile;
 
 /// A depth that overflows 2 MiB in MLX's recursive walks; 200,000 when `OXMLX_STRESS=1` is set.
 static DEEP: LazyLock<usize> =
@@ -69,7 +71,8 @@ fn a_deep_graph_is_compiled() {
 fn a_deep_graph_is_vectorised() {
     on_a_small_stack(|| {
         let f = transforms::vmap_all(|x| chain(&x[0], *DEEP));
-        assert_eq!(f(&[Array::vector(&[0.0f32, 1.0]).unwrap()]).unwrap().shape(), [2]);
+        let y = f(&[Array::vector(&[0.0f32, 1.0]).unwrap()]).unwrap();
+        assert_eq!(y.to_vec::<f32>().unwrap(), [*DEEP as f32, *DEEP as f32 + 1.0]);
     });
 }
 
@@ -133,6 +136,37 @@ fn an_array_larger_than_memory_is_an_error() {
             .unwrap();
         assert_eq!(kernel.apply_one(&[]).unwrap().eval().unwrap_err().kind(), ErrorKind::OutOfMemory);
     });
+}
+
+/// Row A36: the memory of many arrays, each of which there is room for, on the way of a graph and in kernels of MLX's own and of Rust.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_without_memory_gets_errors() {
+    ends_in_little_memory("without_memory");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_without_room_for_threads_gets_errors_and_ends_cleanly() {
+    ends_in_little_memory("without_threads");
+}
+
+/// Runs a child with an address space of 3 GB.
+#[cfg(target_os = "linux")]
+fn ends_in_little_memory(how: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -v 3000000; exec \"$0\" \"$@\""])
+        .arg(program)
+        .args(["--exact", "the_child_process_of_other_tests", "--nocapture", "--test-threads=1"])
+        .env("OXMLX_TEST_EXIT", how)
+        .env("OXMLX_TEST_LOG", &log)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{how}: {}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), how, "the child did something else");
 }
 
 /// A kernel that keeps its stream busy for long.
@@ -206,22 +240,29 @@ fn leave(how: &str) {
             .join()
             .unwrap();
         }
+        "without_memory" => hostile::fill_memory(),
+        "without_threads" => hostile::fill_with_streams(),
         other => panic!("no such end: {other}"),
     }
 }
 
 fn ends_cleanly(how: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
     for forced_owner in ["0", "1"] {
         for _ in 0..3 {
             let status: ExitStatus = Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "the_child_process_of_other_tests", "--nocapture", "--test-threads=1"])
                 .env("OXMLX_TEST_EXIT", how)
                 .env("OXMLX_OWNER_THREAD", forced_owner)
+                .env("OXMLX_TEST_LOG", &log)
                 .stderr(std::process::Stdio::null())
                 .stdout(std::process::Stdio::null())
                 .status()
                 .unwrap();
             assert!(status.success(), "{how}, owner {forced_owner}: {status}");
+            assert_eq!(std::fs::read_to_string(&log).unwrap(), how, "the child did something else");
+            std::fs::remove_file(&log).unwrap();
         }
     }
 }
@@ -229,6 +270,8 @@ fn ends_cleanly(how: &str) {
 #[test]
 fn the_child_process_of_other_tests() {
     if let Ok(how) = std::env::var("OXMLX_TEST_EXIT") {
+        // To the parent: this test ran, and no other end of the process is taken for one.
+        std::fs::write(std::env::var_os("OXMLX_TEST_LOG").unwrap(), &how).unwrap();
         leave(&how);
     }
 }

@@ -152,6 +152,8 @@ fn powers_and_shifts_without_a_value_have_one() {
 fn no_groups_are_an_error() {
     assert_eq!(kind(oxmlx::quantize::Affine::new(0, 4)), ErrorKind::Group);
     assert_eq!(kind(oxmlx::quantize::Affine::new(32, 0)), ErrorKind::Group);
+    // There is no other way to say how an array is quantized, or is to be dequantized.
+    assert_eq!(kind(oxmlx::quantize::Affine::new(0, 0)), ErrorKind::Group);
     let x = Array::zeros::<f32>((1, 4, 2)).unwrap();
     assert_eq!(kind(ops::conv1d(&x, &x, ops::Conv::new().groups(0))), ErrorKind::Group);
     assert_eq!(kind(ops::conv1d(&x, &x, ops::Conv::new().stride([0]))), ErrorKind::InvalidArgument);

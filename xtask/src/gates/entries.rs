@@ -217,12 +217,12 @@ fn imported(file: &File) -> Option<String> {
     file.items.iter().find_map(|item| if let Item::Use(item) = item { find(&item.tree, "") } else { None })
 }
 
-/// Whether this asks for the lock: `lock::enter()`, with what is made of its result.
+/// Whether this asks for the lock: `lock::enter()` or, to free something, `lock::enter_to_free()`, with what is made of its result.
 fn takes_the_lock(expression: &Expr) -> bool {
     match expression {
-        Expr::Call(call) => {
-            callee(&call.func).is_some_and(|path| ends(path) == (Some("lock".to_owned()), "enter".to_owned()))
-        }
+        Expr::Call(call) => callee(&call.func).map(ends).is_some_and(|(module, name)| {
+            module.as_deref() == Some("lock") && matches!(name.as_str(), "enter" | "enter_to_free")
+        }),
         Expr::Try(inner) => takes_the_lock(&inner.expr),
         Expr::MethodCall(call) => takes_the_lock(&call.receiver),
         _ => false,

@@ -3,8 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 
 use oxmlx_kernels::Pool;
+use oxmlx_sys::lock;
 
 /// Runs `task(0)` to `task(tasks - 1)` on all cores, in any order, and returns when all are done. A panic of a task goes on in the caller.
+///
+/// Called inside a kernel's body or a transform's closure, the tasks can't use arrays (`ErrorKind::Unsupported`): other threads would wait for
+/// the caller, who waits for them.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +17,11 @@ use oxmlx_kernels::Pool;
 /// assert_eq!(sum.into_inner(), 4950);
 /// ```
 pub fn parallel(tasks: usize, task: impl Fn(usize) + Sync) {
-    Pool::global().parallel(tasks, task);
+    if lock::keeps_others_out() {
+        Pool::global().parallel(tasks, |i| lock::as_worker(|| task(i)));
+    } else {
+        Pool::global().parallel(tasks, task);
+    }
 }
 
 /// Cuts `out` into pieces of `length` elements, the last one maybe shorter, and runs `task(index, piece)` for each on all cores.

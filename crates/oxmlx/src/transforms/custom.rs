@@ -75,7 +75,7 @@ impl CustomFunction {
     where
         R: Fn(&[Array], &[Array], &[Array]) -> Result<Vec<Array>> + Send + Sync + 'static,
     {
-        self.rules.vjp = Some(Arc::new(move |primals, cotangents, outputs| {
+        self.rules.set_vjp(Arc::new(move |primals, cotangents, outputs| {
             Ok(Array::peel_all(rule(&wrap(primals), &wrap(cotangents), &wrap(outputs))?))
         }));
         self
@@ -86,7 +86,7 @@ impl CustomFunction {
     where
         R: Fn(&[Array], &[Array], &[usize]) -> Result<Vec<Array>> + Send + Sync + 'static,
     {
-        self.rules.jvp = Some(Arc::new(move |primals, tangents, places| {
+        self.rules.set_jvp(Arc::new(move |primals, tangents, places| {
             let places: Vec<usize> = places.iter().filter_map(|&place| usize::try_from(place).ok()).collect();
             Ok(Array::peel_all(rule(&wrap(primals), &wrap(tangents), &places)?))
         }));
@@ -98,7 +98,7 @@ impl CustomFunction {
     where
         R: Fn(&[Array], &[Option<i32>]) -> Result<(Vec<Array>, Vec<Option<i32>>)> + Send + Sync + 'static,
     {
-        self.rules.vmap = Some(Arc::new(move |inputs, axes| {
+        self.rules.set_vmap(Arc::new(move |inputs, axes| {
             let axes: Vec<Option<i32>> = axes.iter().map(|&axis| (axis >= 0).then_some(axis)).collect();
             let (outputs, axes) = rule(&wrap(inputs), &axes)?;
             if outputs.len() != axes.len() {

@@ -79,7 +79,8 @@ where
 /// let path = std::env::temp_dir().join(format!("oxmlx-doc-{}.mlxfn", std::process::id()));
 /// let x = Array::vector(&[1.0f32, 2.0])?;
 /// transforms::export_function(&path, |x| Ok(vec![ops::exp(&x[0])?]), std::slice::from_ref(&x), false)?;
-/// let f = transforms::import_function(&path)?;
+/// // SAFETY: the file is as it was written above.
+/// let f = unsafe { transforms::import_function(&path) }?;
 /// assert!(f.call(std::slice::from_ref(&x), &[])?[0].all_close(&ops::exp(&x)?)?);
 /// # std::fs::remove_file(path).ok();
 /// # Ok::<(), oxmlx::Error>(())
@@ -104,13 +105,17 @@ pub struct Imported(sys::Imported);
 
 /// Reads a function from a file that [`export_function`], or any other MLX, wrote.
 ///
+/// # Safety
+/// The file must be one that MLX wrote and that nobody changed or damaged since. It holds a program: MLX takes its shapes, indices and the
+/// arguments of its operations on trust, and reads and writes foreign memory for what does not fit together.
+///
 /// # Errors
-/// [`ErrorKind::Io`] for a file that can't be read; what MLX reports for one of another format. MLX trusts the rest of the file:
-/// import only what you would run.
+/// [`ErrorKind::Io`] for a file that can't be read; what MLX reports for one of another format.
 ///
 /// # Source
 /// C++ `mlx::core::import_function` (`mlx/export.h`).
-pub fn import_function(path: impl AsRef<Path>) -> Result<Imported> {
+#[allow(unsafe_code)] // there is no unsafe block: the caller promises what MLX doesn't check
+pub unsafe fn import_function(path: impl AsRef<Path>) -> Result<Imported> {
     let path = crate::io::readable(path.as_ref(), "import_function")?;
     Ok(Imported(sys::import_function(path)?))
 }

@@ -260,7 +260,8 @@ fn an_export_holds_the_fallback_of_a_kernel() {
         let x = Array::vector(&[1.0f32, -3.0]).unwrap();
         transforms::export_function(&path, move |x: &[Array]| kernel.apply(x), std::slice::from_ref(&x), false)
             .unwrap();
-        let imported = transforms::import_function(&path).unwrap();
+        // SAFETY: the file is as it was written above.
+        let imported = unsafe { transforms::import_function(&path) }.unwrap();
         assert_eq!(imported.call(&[x], &[]).unwrap()[0].to_vec::<f32>().unwrap(), [1.0, 9.0]);
     });
 }

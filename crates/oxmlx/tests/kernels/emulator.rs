@@ -71,6 +71,7 @@ impl Buffer {
 
 /// What the emulator said in place of results.
 #[derive(Debug)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "read by tests of Linux"))]
 pub(crate) struct Refused(pub(crate) String);
 
 /// Runs the kernel's Metal source over each list of inputs, all of the same dtypes, in one program; gives the outputs of each.

@@ -1,7 +1,6 @@
 //! SafeTensors over a mapped file: what the copying loader gives, without reading before use.
 
 use std::fs::File;
-use std::io::Write as _;
 use std::sync::Arc;
 
 use memmap2::Mmap;
@@ -111,6 +110,7 @@ fn arrays_over_one_map_share_it_and_offsets_outside_are_errors() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_mapped_file_takes_no_memory_before_it_is_used() {
+    use std::io::Write as _;
     if !on_host() {
         return;
     }
