@@ -108,11 +108,9 @@ fn compile_shim(include: &Path) {
     build.std("c++20").include(manifest.join("cpp")).include(manifest.join("include")).include(include).files(&sources);
     build.flag_if_supported("-Wno-unused-parameter").flag_if_supported("-Wno-deprecated-copy");
     println!("cargo::rerun-if-env-changed={SANITIZE}");
-    println!("cargo::rustc-check-cfg=cfg(oxmlx_sanitize)");
     if let Ok(kinds) = std::env::var(SANITIZE) {
         // Without the check of virtual tables: its part of the run-time is not in the one that rustc links.
         build.flag(format!("-fsanitize={kinds}")).flag("-fno-sanitize=vptr").flag("-fno-sanitize-recover=undefined");
-        println!("cargo::rustc-cfg=oxmlx_sanitize");
     }
     build.compile("oxmlx_shim");
 

@@ -65,8 +65,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Error> {
         // MLX keeps streams and caches for the whole process.
         command.env("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=1:detect_stack_use_after_return=0");
         command.env("UBSAN_OPTIONS", "print_stacktrace=1:halt_on_error=1");
-        // Transforms stay on the stack of their thread (oxmlx-sys/src/stack.rs).
-        command.env("RUST_MIN_STACK", (64 << 20).to_string());
+        // So much that transforms stay on it (oxmlx-sys/src/stack.rs): AddressSanitizer knows the stack that a thread began with, and takes an
+        // exception on another one for an overflow.
+        command.env("RUST_MIN_STACK", (1usize << 30).to_string());
         if !stress.is_empty() {
             command.env("OXMLX_STRESS", "1");
         }

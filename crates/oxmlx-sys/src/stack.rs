@@ -20,10 +20,6 @@ const SIZE: usize = DEPTH * A_NODE;
 /// # Errors
 /// `OutOfMemory` when there is no room for the stack; those of `f`.
 pub(crate) fn deep<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
-    // AddressSanitizer knows the stack that a thread started with: an exception that is thrown on another one is a finding for it.
-    if cfg!(oxmlx_sanitize) {
-        return f();
-    }
     // The crate panics when the system gives it no memory, before it calls anything.
     let mut f = Some(f);
     let outcome = catch_unwind(AssertUnwindSafe(|| stacker::maybe_grow(SIZE / 2, SIZE, || f.take().map(|f| f()))));

@@ -151,14 +151,14 @@ fn a_process_without_room_for_threads_gets_errors_and_ends_cleanly() {
     ends_in_little_memory("without_threads");
 }
 
-/// Runs a child with an address space of 2.5 GB.
+/// Runs a child with an address space of 2 GB.
 #[cfg(target_os = "linux")]
 fn ends_in_little_memory(how: &str) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let program = std::env::current_exe().unwrap();
     let output = Command::new("sh")
-        .args(["-c", "ulimit -v 2500000; exec \"$0\" \"$@\""])
+        .args(["-c", "ulimit -v 2000000; exec \"$0\" \"$@\""])
         .arg(program)
         .args(["--exact", "the_child_process_of_other_tests", "--nocapture", "--test-threads=1"])
         .env("OXMLX_TEST_EXIT", how)

@@ -284,11 +284,10 @@ pub(crate) fn fill_memory() {
             .unwrap()
             .apply_one(&[])
     };
-    let made: [&dyn Fn() -> Result<Array>; 5] = [
+    let made: [&dyn Fn() -> Result<Array>; 4] = [
         &|| ops::exp(&Array::full(ELEMENTS, 1.0f32)?),
         &|| ops::matmul(&Array::ones::<f32>((4096, 8))?, &Array::ones::<f32>((8, 4096))?),
-        &|| ops::cumsum_axis(&ops::sort_axis(&Array::ones::<f32>((4096, 4096))?, 1)?, 0, ops::Scan::new()),
-        &|| ops::concatenate(&[Array::ones::<f32>(ELEMENTS / 2)?, Array::zeros::<f32>(ELEMENTS / 2)?], 0),
+        &|| ops::cumsum_axis(&Array::ones::<f32>((4096, 4096))?, 0, ops::Scan::new()),
         &filled,
     ];
     for make in made {
@@ -298,7 +297,7 @@ pub(crate) fn fill_memory() {
                 Ok(a) => held.push(a),
                 Err(error) => break error,
             }
-            assert!(held.len() < 50, "50 arrays of 64 MiB in 2.5 GB");
+            assert!(held.len() < 50, "50 arrays of 64 MiB in 2 GB");
         };
         assert!(matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Backend), "{error:?}");
         held.truncate(1);
@@ -309,7 +308,7 @@ pub(crate) fn fill_memory() {
 
 /// In a process of little memory: more streams than there is room for threads of.
 pub(crate) fn fill_with_streams() {
-    let streams: Vec<Stream> = (0..2000).map_while(|_| Stream::new(Device::Cpu).ok()).collect();
+    let streams: Vec<Stream> = (0..500).map_while(|_| Stream::new(Device::Cpu).ok()).collect();
     let mut failed = 0;
     for stream in &streams {
         match stream.scope(|| ops::square(&scalar(3.0))?.item::<f32>()).unwrap() {
