@@ -13,9 +13,14 @@ mod sgemm;
 
 use oxmlx::fast::{self, Mask, Rope};
 use oxmlx::quantize::{Affine, Quantized, dequantize, quantize, quantized_matmul};
-use oxmlx::{Array, Dtype, Result, ops, random};
+use oxmlx::{Array, Device, Dtype, Result, ops, random};
 use oxmlx_sys::generated as mlx;
 use oxmlx_sys::types::{MaskMode, QuantMode};
+
+/// Every test begins here: what is tested is the CPU's, also on a machine with a GPU.
+fn on_the_cpu() {
+    Device::Cpu.set_default().unwrap();
+}
 
 /// The raw handle that the generated bridge takes.
 fn raw(array: &Array) -> oxmlx_sys::Array {
@@ -62,6 +67,7 @@ fn product_in_f64(x: &Array, q: &Quantized) -> Result<Vec<f64>> {
 
 #[test]
 fn quantized_matmul_is_near_f64_for_every_width_group_and_dtype() -> Result<()> {
+    on_the_cpu();
     for (bits, group) in [(2, 32), (3, 64), (4, 32), (4, 64), (4, 128), (5, 32), (6, 64), (8, 32), (8, 128)] {
         for dtype in FLOATS {
             let w = normal(&[48, 256], dtype, 1)?;
@@ -81,6 +87,7 @@ fn quantized_matmul_is_near_f64_for_every_width_group_and_dtype() -> Result<()> 
 
 #[test]
 fn quantized_matmul_is_the_function_that_mlx_has() -> Result<()> {
+    on_the_cpu();
     let q = quantize(&normal(&[48, 256], Dtype::Float32, 1)?, Affine::new(64, 4)?)?;
     let x = normal(&[7, 256], Dtype::Float32, 2)?;
     let (weight, scales, biases) = (&q.weight, &q.scales, q.biases.as_ref().unwrap());
@@ -94,6 +101,7 @@ fn quantized_matmul_is_the_function_that_mlx_has() -> Result<()> {
 
 #[test]
 fn quantized_matmul_takes_inputs_that_are_not_contiguous() -> Result<()> {
+    on_the_cpu();
     let q = quantize(&normal(&[32, 64], Dtype::Float32, 3)?, Affine::new(32, 4)?)?;
     let x = normal(&[64, 5], Dtype::Float32, 4)?;
     let packed = ops::contiguous(&x.transpose()?, false)?;
@@ -104,6 +112,7 @@ fn quantized_matmul_takes_inputs_that_are_not_contiguous() -> Result<()> {
 
 #[test]
 fn rms_norm_equals_mlx() -> Result<()> {
+    on_the_cpu();
     for dtype in FLOATS {
         for weight_dtype in [dtype, Dtype::Float32] {
             let x = normal(&[3, 5, 72], dtype, 5)?;
@@ -121,6 +130,7 @@ fn rms_norm_equals_mlx() -> Result<()> {
 
 #[test]
 fn rope_equals_mlx_for_both_pairings_scales_and_layouts() -> Result<()> {
+    on_the_cpu();
     let freqs = Array::from_slice(&[1.0f32, 3.0, 50.0, 700.0], 4)?;
     for dtype in FLOATS {
         // [batch, tokens, heads, width], read as [batch, heads, tokens, width] without a copy.
@@ -144,6 +154,7 @@ fn rope_equals_mlx_for_both_pairings_scales_and_layouts() -> Result<()> {
 
 #[test]
 fn layer_norm_equals_mlx_with_and_without_its_parts() -> Result<()> {
+    on_the_cpu();
     for dtype in FLOATS {
         for part_dtype in [dtype, Dtype::Float32] {
             let x = (normal(&[3, 5, 72], dtype, 20)? + Array::scalar(3.0f32)?.astype(dtype)?)?;
@@ -161,6 +172,7 @@ fn layer_norm_equals_mlx_with_and_without_its_parts() -> Result<()> {
 
 #[test]
 fn softmax_equals_mlx_along_the_last_axis() -> Result<()> {
+    on_the_cpu();
     for dtype in FLOATS {
         let x = (normal(&[40, 2, 333], dtype, 23)? * Array::scalar(5.0f32)?.astype(dtype)?)?;
         for x in [x.clone(), x.transpose()?] {
@@ -175,6 +187,7 @@ fn softmax_equals_mlx_along_the_last_axis() -> Result<()> {
 
 #[test]
 fn attention_with_sinks_equals_mlx() -> Result<()> {
+    on_the_cpu();
     let sinks = normal(&[6], Dtype::Float32, 24)?;
     for (queries, keys) in [(1, 9), (33, 40)] {
         let (q, k) =
@@ -196,6 +209,7 @@ fn attention_with_sinks_equals_mlx() -> Result<()> {
 
 #[test]
 fn inputs_that_run_backwards_are_taken() -> Result<()> {
+    on_the_cpu();
     let x = normal(&[4, 8], Dtype::Float32, 29)?;
     let backwards = ops::slice(&x, &[-1, 0], &[-5, 8], &[-1, 1])?;
     let forwards = ops::take(&x, &Array::vector(&[3i32, 2, 1, 0])?, 0)?;
@@ -224,6 +238,7 @@ fn mlx_attention_with(
 
 #[test]
 fn attention_equals_mlx_with_groups_masks_and_strides() -> Result<()> {
+    on_the_cpu();
     for dtype in FLOATS {
         for (queries, keys) in [(1, 9), (4, 9), (33, 40), (17, 17)] {
             let q = normal(&[2, queries, 6, 16], dtype, 9)?.transpose_axes(&[0, 2, 1, 3])?;
@@ -248,6 +263,7 @@ fn attention_equals_mlx_with_groups_masks_and_strides() -> Result<()> {
 
 #[test]
 fn a_query_that_sees_nothing_gets_the_mean_or_nan() -> Result<()> {
+    on_the_cpu();
     let q = normal(&[1, 1, 1, 8], Dtype::Float32, 14)?;
     let v = Array::from_slice(&(0..24).map(|i| i as f32).collect::<Vec<_>>(), (1, 1, 3, 8))?;
     let none = Array::from_slice(&[false; 3], (1, 3))?;
@@ -261,6 +277,7 @@ fn a_query_that_sees_nothing_gets_the_mean_or_nan() -> Result<()> {
 
 #[test]
 fn swiglu_equals_its_definition() -> Result<()> {
+    on_the_cpu();
     for dtype in FLOATS {
         let (gate, up) = (normal(&[3, 100], dtype, 15)?, normal(&[3, 100], dtype, 16)?);
         let theirs = ((&gate * ops::sigmoid(&gate)?)? * &up)?;

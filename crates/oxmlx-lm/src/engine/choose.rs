@@ -20,11 +20,29 @@ pub(super) fn lock(sampler: &SharedSampler) -> MutexGuard<'_, Sampled> {
 impl Sampled {
     /// The token of one row; [`FAILED`] when there is none, with the error kept.
     fn draw(&mut self, logits: &[f32]) -> u32 {
-        self.unread.push_back(self.sampler.rng().clone());
+        self.note();
         self.sampler.sample(logits).unwrap_or_else(|error| {
             self.error.get_or_insert(error);
             FAILED
         })
+    }
+
+    /// The random number that the row's token comes from, where the device chooses it.
+    fn uniform(&mut self) -> f64 {
+        self.note();
+        self.sampler.uniform()
+    }
+
+    /// Goes back to before the last draw.
+    fn take_back(&mut self) {
+        if let Some(rng) = self.unread.pop_back() {
+            self.sampler.set_rng(rng);
+        }
+    }
+
+    /// Keeps the random numbers as they are, to come back to if what is drawn is never read.
+    fn note(&mut self) {
+        self.unread.push_back(self.sampler.rng().clone());
     }
 }
 
@@ -77,9 +95,13 @@ fn on_device(samplers: &[Option<SharedSampler>], logits: &Array) -> Result<Optio
     };
     let params: Vec<SamplingParams> = samplers.iter().map(params).collect();
     let Some(batch) = BatchSampler::of(&params) else { return Ok(None) };
-    let uniform = |sampler: &Option<SharedSampler>| sampler.as_ref().map_or(0.0, |s| lock(s).sampler.uniform());
+    let uniform = |sampler: &Option<SharedSampler>| sampler.as_ref().map_or(0.0, |s| lock(s).uniform());
     let uniform: Vec<f64> = samplers.iter().map(uniform).collect();
-    batch.choose(logits, &uniform).map(Some)
+    let chosen = batch.choose(logits, &uniform);
+    if chosen.is_err() {
+        samplers.iter().flatten().for_each(|sampler| lock(sampler).take_back());
+    }
+    chosen.map(Some)
 }
 
 /// The lowest of the ids with the largest logit.
@@ -91,4 +113,30 @@ fn best(row: &[f32]) -> u32 {
         }
     }
     best as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampling::Sampler;
+
+    #[test]
+    fn a_token_that_was_never_read_is_drawn_again_wherever_it_was_chosen() {
+        let params = SamplingParams::builder().temperature(1.0).seed(7).build().unwrap();
+        let logits = Array::zeros::<f32>((1, 1000)).unwrap();
+        let on_host = |samplers: &[Option<SharedSampler>]| Ok(Some(choose(samplers, &logits)?));
+        let on_device = |samplers: &[Option<SharedSampler>]| on_device(samplers, &logits);
+        for (name, way) in [("host", &on_host as &dyn Fn(&[_]) -> Result<Option<Array>>), ("device", &on_device)] {
+            let shared = Sampled::shared(Sampler::new(params.clone()));
+            let draw = || way(&[Some(shared.clone())]).unwrap().expect("rows allow it").to_vec::<u32>().unwrap()[0];
+            let drawn = [draw(), draw()];
+            assert_ne!(drawn[0], drawn[1], "{name}");
+            let mut sampled = lock(&shared);
+            assert_eq!(sampled.unread.len(), 2, "{name}");
+            let first = sampled.unread.pop_front().unwrap();
+            sampled.sampler.set_rng(first);
+            drop(sampled);
+            assert_eq!([draw(), draw()], drawn, "{name}");
+        }
+    }
 }

@@ -84,7 +84,7 @@ pub(super) struct Sampled {
 }
 
 impl Sampled {
-    fn shared(sampler: Sampler) -> SharedSampler {
+    pub(super) fn shared(sampler: Sampler) -> SharedSampler {
         Arc::new(Mutex::new(Self { sampler, error: None, unread: VecDeque::new() }))
     }
 }

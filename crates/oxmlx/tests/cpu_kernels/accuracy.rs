@@ -48,6 +48,7 @@ fn values(sums: Vec<reference::Sum>) -> Vec<f64> {
 
 #[test]
 fn no_kernel_is_less_accurate_than_mlx_own() -> Result<()> {
+    super::on_the_cpu();
     let mut all = Vec::new();
     for dtype in FLOATS {
         all.extend(products(dtype)?);

@@ -137,6 +137,7 @@ macro_rules! call {
 
 #[test]
 fn sgemm_matches_f64_for_every_order_transposition_gap_and_factor() {
+    super::on_the_cpu();
     check(
         1,
         2e-7,
@@ -148,11 +149,13 @@ fn sgemm_matches_f64_for_every_order_transposition_gap_and_factor() {
 
 #[test]
 fn dgemm_matches_f64_for_every_order_transposition_gap_and_factor() {
+    super::on_the_cpu();
     check(1, 1e-15, |x| x, |x| x, |form, alpha, a, b, beta, c| call!(cblas_dgemm, form, alpha[0], a, b, beta[0], c));
 }
 
 #[test]
 fn cgemm_matches_f64_for_every_order_transposition_gap_and_factor() {
+    super::on_the_cpu();
     check(
         2,
         1e-6,
@@ -164,6 +167,7 @@ fn cgemm_matches_f64_for_every_order_transposition_gap_and_factor() {
 
 #[test]
 fn what_blas_forbids_leaves_the_result_as_it_was() {
+    super::on_the_cpu();
     let (a, b) = ([1.0f32; 16], [1.0f32; 16]);
     let good = Form { order: 101, trans: [111, 111], shape: [4, 4, 4], gap: 0 };
     for form in [Form { order: 7, ..good }, Form { trans: [111, 0], ..good }] {
@@ -210,6 +214,7 @@ fn assert_ours(what: &str, f: impl FnOnce() -> Result<()>) -> Result<()> {
 
 #[test]
 fn the_products_of_mlx_itself_go_through_our_blas() -> Result<()> {
+    super::on_the_cpu();
     let x = random::normal([2, 5, 40], Dtype::Float32, &random::key(1)?)?;
     let w = random::normal([40, 30], Dtype::Float32, &random::key(2)?)?;
     let product = |x: &Array, w: &Array| -> Result<Array> {
@@ -239,6 +244,7 @@ const INSIDE: &str = "OXMLX_TEST_KERNELS_OFF";
 
 #[test]
 fn switched_off_the_blas_behind_ours_multiplies() -> Result<()> {
+    super::on_the_cpu();
     if std::env::var_os(INSIDE).is_none() {
         let name = "blas::switched_off_the_blas_behind_ours_multiplies";
         let mut again = std::process::Command::new(std::env::current_exe().expect("a test has a path"));

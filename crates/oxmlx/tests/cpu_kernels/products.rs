@@ -18,6 +18,7 @@ fn wide(a: &Array, b: &Array) -> Result<Array> {
 
 #[test]
 fn sixteen_bit_products_take_every_shape_and_layout_that_mlx_takes() -> Result<()> {
+    super::on_the_cpu();
     let shapes: [(&[i32], &[i32]); 9] = [
         (&[5, 40], &[40, 7]),
         (&[2, 3, 40], &[40, 7]),
@@ -64,6 +65,7 @@ fn flipped(x: &Array) -> Result<Array> {
 
 #[test]
 fn sixteen_bit_products_have_mlx_gradients_and_vectorise() -> Result<()> {
+    super::on_the_cpu();
     for (a, b) in
         [(&[5, 8][..], &[8, 3][..]), (&[2, 5, 8], &[8, 3]), (&[2, 5, 8], &[2, 8, 3]), (&[4, 1, 5, 8], &[2, 8, 3])]
     {
@@ -84,6 +86,7 @@ fn sixteen_bit_products_have_mlx_gradients_and_vectorise() -> Result<()> {
 
 #[test]
 fn sixteen_bit_addmm_is_near_f64_and_broadcasts_the_summand() -> Result<()> {
+    super::on_the_cpu();
     for dtype in HALVES {
         let (a, b) = (normal(&[2, 5, 40], dtype, 9)?, normal(&[40, 7], dtype, 10)?);
         let product = ops::matmul(&a.astype(Dtype::Float32)?, &b.astype(Dtype::Float32)?)?;
@@ -130,6 +133,7 @@ fn mlx_gather(x: &Array, q: &Quantized, lhs: Option<&Array>, rhs: Option<&Array>
 
 #[test]
 fn float_formats_multiply_as_their_dequantized_values_do() -> Result<()> {
+    super::on_the_cpu();
     for format in FORMATS {
         let q = quantize(&normal(&[64, 96], Dtype::Float32, 12)?, format)?;
         let w = dequantize_as(&q, Dtype::Float32)?;
@@ -150,6 +154,7 @@ fn float_formats_multiply_as_their_dequantized_values_do() -> Result<()> {
 
 #[test]
 fn gathered_products_are_mlx_own_for_every_format_index_and_orientation() -> Result<()> {
+    super::on_the_cpu();
     let affine = [Affine::new(32, 4)?, Affine::new(64, 8)?].map(Format::from);
     let picks = [
         (None, Some(Array::from_slice(&[3u32, 0, 3, 1], (2, 2))?)),
@@ -186,6 +191,7 @@ fn gathered_products_are_mlx_own_for_every_format_index_and_orientation() -> Res
 
 #[test]
 fn quantized_products_have_mlx_gradient() -> Result<()> {
+    super::on_the_cpu();
     let q = quantize(&normal(&[4, 32, 64], Dtype::Float32, 17)?, Affine::new(32, 4)?)?;
     let x = normal(&[2, 3, 64], Dtype::Float32, 18)?;
     let chosen = Array::vector(&[3u32, 1])?;

@@ -1,7 +1,7 @@
 //! The functions of one and two arrays that properties go through, and where they are defined and smooth.
 
 use oxmlx::ops::{self, Scan};
-use oxmlx::{Array, Result};
+use oxmlx::{Array, Dtype, Result};
 
 pub(super) type Unary = fn(&Array) -> Result<Array>;
 pub(super) type Binary = fn(&Array, &Array) -> Result<Array>;
@@ -112,5 +112,6 @@ pub(super) const PRODUCTS: &[(&str, Binary)] = &[
 
 /// A constant of the array's dtype.
 fn like(a: &Array, value: f64) -> Result<Array> {
-    ops::astype(&Array::scalar(value)?, a.dtype())
+    // A GPU has no float64 to begin with.
+    if a.dtype() == Dtype::Float64 { Array::scalar(value) } else { Array::scalar(value as f32)?.astype(a.dtype()) }
 }
