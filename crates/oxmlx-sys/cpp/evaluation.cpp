@@ -171,11 +171,13 @@ std::optional<Ticket> ticket_of(const mx::array& output) {
   return std::nullopt;
 }
 
-const Guilt* evaluate(rust::Slice<const mx::array> arrays, bool wait) {
+const Guilt* evaluate(rust::Slice<const mx::array> arrays, bool wait, rust::Vec<mx::array>& needed) {
   retire_those_done();
   auto batch = std::make_shared<Batch>();
   Survey survey(batch);
-  std::vector<mx::array> wanted;
+  // A wait of one device for the other has no place in the end of a dispatch either, where MLX joins its streams.
+  std::vector<mx::array> on_cpu;
+  std::vector<mx::array> on_gpu;
   const Guilt* first = nullptr;
   struct Finish {
     Survey& survey;
@@ -183,7 +185,9 @@ const Guilt* evaluate(rust::Slice<const mx::array> arrays, bool wait) {
     ~Finish() {
       dispatching = nullptr;
       survey.unwrap();
-      keep(batch);
+      if (survey.needed().empty()) {
+        keep(batch);
+      }
     }
   } finish{survey, batch};
   for (const auto& a : arrays) {
@@ -191,15 +195,27 @@ const Guilt* evaluate(rust::Slice<const mx::array> arrays, bool wait) {
       // Whoever holds it lives while `a` does.
       first = first == nullptr ? bare(guilt) : first;
     } else {
-      wanted.push_back(a);
+      bool lazy_on_gpu = a.has_primitive() && a.primitive().device() == mx::Device::gpu;
+      (lazy_on_gpu ? on_gpu : on_cpu).push_back(a);
     }
+  }
+  if (!survey.needed().empty()) {
+    for (const auto& a : survey.needed()) {
+      needed.push_back(a);
+    }
+    return nullptr;
   }
   Dispatch dispatch{batch, &survey};
   dispatching = &dispatch;
-  if (wait) {
-    mx::eval(std::move(wanted));
-  } else {
-    mx::async_eval(std::move(wanted));
+  for (auto* wanted : {&on_gpu, &on_cpu}) {
+    if (wanted->empty()) {
+      continue;
+    }
+    if (wait) {
+      mx::eval(std::move(*wanted));
+    } else {
+      mx::async_eval(std::move(*wanted));
+    }
   }
   return first;
 }

@@ -94,7 +94,10 @@ std::optional<Ticket> ticket_of(const mlx::core::array& output);
 
 // Dispatches `arrays` and all they depend on; waits for them too when `wait` is set, on this thread and with the lock held, as it has
 // to be inside a transform. An array that is known to depend on a failure is left out: the failure of the first one is returned.
-const Guilt* evaluate(rust::Slice<const mlx::core::array> arrays, bool wait);
+//
+// A GPU's stream that needs what the CPU has not computed yet waits for it inside MLX's dispatch, on CUDA, and so would whoever holds the
+// lock. So nothing is dispatched while there is such: it comes in `needed`, in the order of dependence, to be evaluated and waited for first.
+const Guilt* evaluate(rust::Slice<const mlx::core::array> arrays, bool wait, rust::Vec<mlx::core::array>& needed);
 
 // The failure that an evaluated array depends on, as far as it is known; null when there is none.
 const Guilt* guilt_of(const mlx::core::array& a);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <string>
 #include <string_view>
@@ -87,6 +88,14 @@ const Kind& kind_of(const mx::Primitive& primitive) {
         reductions.contains(name)};
   }
   return it->second;
+}
+
+// Whether the CPU has yet to compute an array, or is about to.
+bool is_pending_on_cpu(const mx::array& a) {
+  if (a.status() == mx::array::Status::unscheduled) {
+    return a.has_primitive() && a.primitive().device() == mx::Device::cpu;
+  }
+  return a.event().valid() && a.event().stream().device == mx::Device::cpu && !a.is_available();
 }
 
 std::size_t physical_memory() {
@@ -234,6 +243,9 @@ Survey::Verdict Survey::finish(const mx::array& a) {
   Fault* fault = nullptr;
   if (a.has_primitive()) {
     bool on_cpu = a.primitive().device() == mx::Device::cpu;
+    if (!on_cpu) {
+      std::copy_if(a.inputs().begin(), a.inputs().end(), std::back_inserter(needed_), is_pending_on_cpu);
+    }
     const auto& kind = kind_of(a.primitive());
     if (on_cpu && kind.allocates) {
       check_memory(a);

@@ -38,6 +38,11 @@ class Survey {
   // The fault of a node by its output's id; null when it has none.
   Fault* fault_of(std::uintptr_t id) const;
 
+  // What the CPU has not computed yet and nodes of a GPU need, in the order of dependence.
+  const std::vector<mlx::core::array>& needed() const {
+    return needed_;
+  }
+
   // Gives wrapped primitives that were not used up back to their arrays: a trace still needs them.
   void unwrap() noexcept;
 
@@ -64,6 +69,7 @@ class Survey {
   std::vector<Slot> slots_;
   std::size_t used_{0};
   std::vector<GuiltPtr> guilts_;
+  std::vector<mlx::core::array> needed_;
   std::vector<std::pair<std::weak_ptr<void>, std::shared_ptr<mlx::core::Primitive>>> wrapped_;
 };
 

@@ -33,7 +33,7 @@ pub(crate) mod ffi {
         type Fault;
         fn fail(self: &Fault, guilt: Box<Guilt>);
 
-        fn evaluate(arrays: &[Array], wait: bool) -> Result<*const Guilt>;
+        fn evaluate(arrays: &[Array], wait: bool, needed: &mut Vec<Array>) -> Result<*const Guilt>;
         fn guilt_of(a: &Array) -> Result<*const Guilt>;
         fn is_available(a: &Array) -> Result<bool>;
         fn blame(a: &Array, text: &str) -> Result<*const Guilt>;
@@ -141,7 +141,28 @@ pub fn check(op: &'static str, array: &Array) -> Result<()> {
 /// `InvalidArgument` inside a transform; the failure of an array that can't be computed; what a primitive throws while it is
 /// dispatched; `OutOfMemory` for an array larger than the machine's memory.
 pub fn async_eval(arrays: &[Array]) -> Result<()> {
-    raised("eval", ask("async_eval", || owner::run(|| ffi::evaluate(arrays, false)))?)
+    raised("eval", dispatch("async_eval", arrays, false)?)
+}
+
+/// Hands a computation over, and says which failure one of the arrays is known to depend on. With `wait` it is synchronous, and all
+/// of it under the lock.
+///
+/// What nodes of a GPU need of the CPU is computed first, and waited for without the lock.
+fn dispatch(op: &'static str, arrays: &[Array], wait: bool) -> Result<Option<Guilt>> {
+    loop {
+        let mut needed = Vec::new();
+        let guilt = ask(op, || owner::run(|| ffi::evaluate(arrays, wait, &mut needed)))?;
+        if needed.is_empty() {
+            return Ok(guilt);
+        }
+        for array in &needed {
+            // In the order of dependence, so that nothing is left for this one to need. What fails is found by the next survey.
+            ask(op, || owner::run(|| ffi::evaluate(std::slice::from_ref(array), wait, &mut Vec::new())))?;
+            if !wait && !is_lazy(array)? {
+                outcome(array)?;
+            }
+        }
+    }
 }
 
 /// Computes `arrays` and all they depend on, and waits for them.
@@ -153,10 +174,10 @@ pub fn async_eval(arrays: &[Array]) -> Result<()> {
 /// Those of [`async_eval`]; the failure of a kernel that an array depends on, each time it is evaluated.
 pub fn eval(arrays: &[Array]) -> Result<()> {
     if trace::is_tracing() {
-        raised("eval", ask("eval", || owner::run(|| ffi::evaluate(arrays, true)))?)?;
+        raised("eval", dispatch("eval", arrays, true)?)?;
         return arrays.iter().try_for_each(|array| check("eval", array));
     }
-    let started = ask("eval", || owner::run(|| ffi::evaluate(arrays, false)))?;
+    let started = dispatch("eval", arrays, false)?;
     // Those that were started are waited for also when another one failed: what is returned is the first failure in order.
     let mut waited = Ok(());
     for array in arrays {
@@ -176,23 +197,25 @@ fn is_lazy(array: &Array) -> Result<bool> {
 /// # Errors
 /// `InvalidArgument` for a lazy array; the failure of a kernel that it depends on, each time.
 pub fn wait(array: &Array) -> Result<()> {
+    raised("eval", outcome(array)?)
+}
+
+/// Waits for an array that was given to its stream: the failure that it depends on.
+fn outcome(array: &Array) -> Result<Option<Guilt>> {
     let guard = lock::enter()?;
     let Some(waiter) = runtime::waiter(array)? else {
-        let guilt = ask("eval", || ffi::guilt_of(array))?;
-        drop(guard);
-        return raised("eval", guilt);
+        return ask("eval", || ffi::guilt_of(array));
     };
     drop(guard);
     let told = waiter.wait();
-    let guilt = ask("eval", || match &told {
+    ask("eval", || match &told {
         Ok(()) => {
             ffi::is_available(array)?;
             ffi::guilt_of(array)
         }
         // Something of MLX's failed that is not known to: the waiter was told, and nobody else will be.
         Err(exception) => ffi::blame(array, exception.what()),
-    })?;
-    raised("eval", guilt)
+    })
 }
 
 /// Whether an array's values are there.

@@ -107,6 +107,39 @@ fn a_body_in_rust_takes_what_the_test_device_computed_and_gives_it_back() {
     });
 }
 
+/// On CUDA, MLX waits for the CPU where it hands work to the GPU that needs it.
+#[test]
+fn while_the_test_device_needs_a_body_on_the_cpu_others_go_on() {
+    let (open, gate) = std::sync::mpsc::channel::<()>();
+    let gate = std::sync::Mutex::new(gate);
+    // Streams of their own: what comes behind a slow body on its stream waits.
+    let (host, device) = (Stream::new(Device::Cpu).unwrap(), Stream::new(device::device()).unwrap());
+    let slow = kernel_of("slow", move |x, y| {
+        gate.lock().unwrap().recv_timeout(std::time::Duration::from_secs(30))?;
+        y.copy_from_slice(x);
+        Ok(())
+    });
+    let copy = kernel_of("copy", |x, y| {
+        y.copy_from_slice(x);
+        Ok(())
+    });
+    let slow = host.scope(|| slow.apply_one(&[x()]).unwrap()).unwrap();
+    let dependent = device.scope(|| ops::sum(&(&slow + &x()).unwrap()).unwrap()).unwrap();
+    // What depends on it by the CPU again.
+    let further = host.scope(|| copy.apply_one(std::slice::from_ref(&dependent)).unwrap()).unwrap();
+    let last = device.scope(|| ops::square(&further).unwrap()).unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| last.item::<f32>().unwrap());
+        for _ in 0..50 {
+            device::on_device(|| assert_eq!((&x() + &x()).unwrap().to_vec::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]));
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        assert!(!waiting.is_finished());
+        open.send(()).unwrap();
+        assert_eq!(waiting.join().unwrap(), 400.0);
+    });
+}
+
 #[test]
 fn an_error_of_a_body_comes_out_at_evaluation_and_the_next_calls_succeed() {
     on_cpu(|| {
