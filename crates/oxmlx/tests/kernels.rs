@@ -3,6 +3,8 @@
 //! `OXMLX_TEST_DEVICE`, Metal in an emulator, the guide's example.
 #![allow(unsafe_code)] // sources are their author's
 
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "kernels/builder.rs"]
 mod builder;
 #[path = "support/device.rs"]
@@ -25,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use oxmlx::kernel::Kernel;
 use oxmlx::{Array, Device, Dtype, Error, ErrorKind, Stream, linalg, ops, transforms};
 
+use alone::alone;
 use device::on_cpu;
 
 /// A kernel of one f32 input and output whose body is `f` on the values.
@@ -110,6 +113,9 @@ fn a_body_in_rust_takes_what_the_test_device_computed_and_gives_it_back() {
 /// On CUDA, MLX waits for the CPU where it hands work to the GPU that needs it.
 #[test]
 fn while_the_test_device_needs_a_body_on_the_cpu_others_go_on() {
+    if !alone("while_the_test_device_needs_a_body_on_the_cpu_others_go_on") {
+        return;
+    }
     let (open, gate) = std::sync::mpsc::channel::<()>();
     let gate = std::sync::Mutex::new(gate);
     // Streams of their own: what comes behind a slow body on its stream waits.
@@ -341,6 +347,9 @@ fn a_failure_reaches_what_depends_on_it_each_time_and_nothing_else() {
 
 #[test]
 fn a_failure_in_flight_reaches_an_evaluation_that_was_started_before_it_happened() {
+    if !alone("a_failure_in_flight_reaches_an_evaluation_that_was_started_before_it_happened") {
+        return;
+    }
     on_cpu(|| {
         use std::sync::Barrier;
         let (entered, go) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));

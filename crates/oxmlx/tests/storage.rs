@@ -4,6 +4,8 @@
 
 #[path = "storage/adopt.rs"]
 mod adopt;
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "support/device.rs"]
 mod device;
 #[path = "storage/dlpack.rs"]

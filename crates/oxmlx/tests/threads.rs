@@ -6,6 +6,10 @@ use std::thread;
 use oxmlx::kernel::Kernel;
 use oxmlx::{Array, Device, Dtype, Stream, ops, transforms};
 
+use alone::alone;
+
+#[path = "support/alone.rs"]
+mod alone;
 #[path = "support/device.rs"]
 mod device;
 
@@ -242,6 +246,9 @@ fn gated(entered: mpsc::SyncSender<()>, go: mpsc::Receiver<()>) -> Kernel {
 
 #[test]
 fn two_streams_run_beside_each_other() {
+    if !alone("two_streams_run_beside_each_other") {
+        return;
+    }
     let (entered, has_entered) = mpsc::sync_channel(1);
     let (go, may_go) = mpsc::sync_channel(1);
     let kernel = gated(entered, may_go);
@@ -258,6 +265,9 @@ fn two_streams_run_beside_each_other() {
 
 #[test]
 fn while_one_thread_waits_or_synchronizes_others_go_on() {
+    if !alone("while_one_thread_waits_or_synchronizes_others_go_on") {
+        return;
+    }
     let (entered, has_entered) = mpsc::sync_channel(1);
     let (go, may_go) = mpsc::sync_channel(1);
     let kernel = gated(entered, may_go);

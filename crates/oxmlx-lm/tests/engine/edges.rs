@@ -14,6 +14,8 @@ use oxmlx_lm::{
     DirectEngine, ErrorKind, LanguageModel, LayerCache, Logits, Request, Result, SamplingParams, StopMatcher,
 };
 
+use crate::alone::alone;
+
 use super::batch::{Model, decode, feed, load};
 
 /// A model that fails, or whose logits are NaN, for rows that are fed a certain token; it can be slow.
@@ -73,21 +75,6 @@ impl LanguageModel for Odd {
     fn batches(&self) -> bool {
         true
     }
-}
-
-/// Runs the test of this name in a process of its own, where other tests can't disturb it. True in that process.
-fn alone(name: &str) -> bool {
-    const CHILD: &str = "OXMLX_TEST_ALONE";
-    if std::env::var_os(CHILD).is_some() {
-        return true;
-    }
-    let run = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
-    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    false
 }
 
 fn prompts() -> Vec<Vec<u32>> {
@@ -253,7 +240,6 @@ fn e20_nothing_is_decoded_for_a_budget_of_nothing_and_nothing_after_the_last_tok
 
 #[test]
 fn a_prefill_that_is_cancelled_while_the_device_computes_leaves_the_sequence_as_it_was() {
-    // MLX bounds the tasks of all threads together: behind the slow one others would fill the queue, and dispatch would wait.
     if !alone("edges::a_prefill_that_is_cancelled_while_the_device_computes_leaves_the_sequence_as_it_was") {
         return;
     }

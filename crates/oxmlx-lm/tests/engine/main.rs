@@ -1,5 +1,7 @@
 //! The engine on real input, against what mlx-lm gave.
 
+#[path = "../../../oxmlx/tests/support/alone.rs"]
+mod alone;
 mod batch;
 mod batch_sampler;
 mod caches;

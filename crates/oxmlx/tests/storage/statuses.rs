@@ -7,6 +7,7 @@ use oxmlx::kernel::Kernel;
 use oxmlx::storage::{StorageBackend, StorageExportError, StorageExportOptions, loaded_backend};
 use oxmlx::{Array, Dtype, ErrorKind, Stream, async_eval, ops};
 
+use crate::alone::alone;
 use crate::device::on_device;
 use crate::{any_layout, counted};
 
@@ -31,6 +32,9 @@ fn a_lazy_array_is_not_available_and_stays_lazy_whatever_the_options() {
 
 #[test]
 fn an_array_in_flight_is_not_available_until_it_is_waited_for() {
+    if !alone("statuses::an_array_in_flight_is_not_available_until_it_is_waited_for") {
+        return;
+    }
     let (release, released) = mpsc::channel::<()>();
     let released = std::sync::Mutex::new(released);
     let slow = Kernel::builder("slow")
