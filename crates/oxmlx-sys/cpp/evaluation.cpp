@@ -5,6 +5,7 @@
 
 #include "mlx/allocator.h"
 #include "mlx/backend/cpu/encoder.h"
+#include "mlx/ops.h"
 #include "mlx/scheduler.h"
 #include "mlx/transforms.h"
 
@@ -322,6 +323,23 @@ bool Guarded::given(std::vector<mx::array>& outputs) {
   return true;
 }
 
+namespace {
+
+mx::array inside(const mx::array& places, std::uint32_t count, mx::Stream stream) {
+  mx::array last(count - 1, mx::uint32);
+  auto minimum = mx::minimum(last, last, stream).primitive_ptr();
+  mx::array everywhere(places.shape(), mx::uint32, nullptr, {});
+  everywhere.copy_shared_buffer(last, mx::Strides(places.ndim(), 0), {false, false, false}, 1);
+  std::vector<mx::array> kept{mx::array(places.shape(), mx::uint32, nullptr, {})};
+  minimum->eval_cpu({places, everywhere}, kept);
+  auto& encoder = mx::cpu::get_command_encoder(stream);
+  encoder.add_temporary(everywhere);
+  encoder.add_temporary(kept[0]);
+  return kept[0];
+}
+
+} // namespace
+
 void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) {
   if (fault_ == nullptr) {
     if (!given(outputs)) {
@@ -329,7 +347,13 @@ void Guarded::eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::arr
     }
     return;
   }
-  inner_->eval_cpu(inputs, outputs);
+  if (places_ > 0) {
+    auto kept = inputs;
+    kept[1] = inside(inputs[1], places_, stream());
+    inner_->eval_cpu(kept, outputs);
+  } else {
+    inner_->eval_cpu(inputs, outputs);
+  }
   Ticket ticket(batch_, fault_);
   mx::scheduler::enqueue(stream(), [ticket, stream = stream()]() {
     on_stream_thread();

@@ -20,6 +20,11 @@ class Guarded : public mlx::core::Primitive {
     fill_ = std::move(value);
   }
 
+  // The second input are places among this many, which `inner` does not check: on the CPU those outside are brought to the last one.
+  void keep_inside(std::uint32_t count) {
+    places_ = count;
+  }
+
   void eval_cpu(const std::vector<mlx::core::array>& inputs, std::vector<mlx::core::array>& outputs) override;
   void eval_gpu(const std::vector<mlx::core::array>& inputs, std::vector<mlx::core::array>& outputs) override;
 
@@ -61,6 +66,7 @@ class Guarded : public mlx::core::Primitive {
   std::shared_ptr<Batch> batch_;
   Fault* fault_;
   std::optional<mlx::core::array> fill_;
+  std::uint32_t places_{0};
 };
 
 } // namespace oxmlx::evaluation

@@ -28,6 +28,7 @@ struct Kind {
   bool allocates; // gives its output memory of its own
   bool computes; // its outputs are all that there is of it
   bool scatters; // writes its last input into a copy of its first
+  bool scatters_along; // the places of that are along one axis
   bool reduces;
 };
 
@@ -84,7 +85,8 @@ const Kind& kind_of(const mx::Primitive& primitive) {
         !rust && !view && !never_throw.contains(name),
         !view,
         computes,
-        name == "Scatter" || name == "ScatterAxis",
+        name.starts_with("Scatter"),
+        name.starts_with("ScatterAxis"),
         reductions.contains(name)};
   }
   return it->second;
@@ -265,7 +267,12 @@ Survey::Verdict Survey::finish(const mx::array& a) {
     } else if (on_cpu && (kind.rust || kind.guarded)) {
       fault = &batch_->faults.emplace_back();
       if (kind.guarded) {
-        wrap(a, a.primitive_ptr(), fault);
+        auto inner = a.primitive_ptr();
+        auto* guarded = wrap(a, inner, fault);
+        // MLX's gradient of a running extreme gives place -1, or the one past the end, where NaN hides whose element it was.
+        if (kind.scatters_along && a.inputs()[1].dtype() == mx::uint32) {
+          guarded->keep_inside(a.shape(static_cast<mx::ScatterAxis&>(*inner).state().second));
+        }
       }
     }
   }

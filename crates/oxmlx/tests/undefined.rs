@@ -287,3 +287,32 @@ fn what_normalises_rows_of_no_elements_ends() {
         }
     }
 }
+
+/// MLX's own gradient gives the place -1, or the one past the end, where nothing equals the extreme: NaN does not.
+#[test]
+fn gradients_of_running_extremes_of_nan_stay_inside() -> oxmlx::Result<()> {
+    type Extreme = fn(&Array, i32, ops::Scan) -> oxmlx::Result<Array>;
+    let mut values = vec![1.0f32; 4 * 3000];
+    values.iter_mut().step_by(7).for_each(|x| *x = f32::NAN);
+    (values[0], values[11_999]) = (f32::NAN, f32::NAN);
+    let x = Array::from_slice(&values, (4, 3000))?;
+    for f in [ops::cummax_axis as Extreme, ops::cummin_axis] {
+        for scan in [
+            ops::Scan::new(),
+            ops::Scan::new().reverse(),
+            ops::Scan::new().exclusive(),
+            ops::Scan::new().reverse().exclusive(),
+        ] {
+            for axis in [0, 1] {
+                let slope = transforms::grad(move |x: &[Array]| ops::sum(&f(&x[0], axis, scan)?), &[0]);
+                let slope = slope(std::slice::from_ref(&x))?.swap_remove(0);
+                assert_eq!(slope.shape(), [4, 3000]);
+                slope.eval()?;
+            }
+        }
+    }
+    // Without NaN each element's share goes to the one that was the largest so far.
+    let slope = transforms::grad(|x: &[Array]| ops::sum(&ops::cummax(&x[0], ops::Scan::new())?), &[0]);
+    assert_eq!(slope(&[Array::vector(&[2.0f32, 1.0, 3.0, 0.0])?])?[0].to_vec::<f32>()?, [2.0, 0.0, 2.0, 0.0]);
+    Ok(())
+}
