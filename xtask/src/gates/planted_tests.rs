@@ -15,7 +15,7 @@ struct Unlock;
 
 impl VisitMut for Unlock {
     fn visit_ident_mut(&mut self, ident: &mut syn::Ident) {
-        if ["call", "ask", "enter"].iter().any(|name| ident == name) {
+        if ["call", "ask", "enter", "enter_to_free"].iter().any(|name| ident == name) {
             *ident = syn::Ident::new("other", ident.span());
         }
     }
