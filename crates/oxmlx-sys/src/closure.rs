@@ -2,7 +2,7 @@
 //!
 //! A closure may fail or panic. Neither may cross C++: both are caught here and kept in the closure's own state, C++ gets an
 //! exception in their place, and the Rust caller takes them out again ([`Failure`]) once C++ has returned. The same holds for the end of
-//! what a closure captured, and of what it failed with, which may come from C++ at any later time ([`Quiet`]).
+//! what a closure captured, and of what it failed with, which may come from C++ at any later time (`Quiet`).
 
 use std::any::Any;
 use std::error::Error as StdError;
