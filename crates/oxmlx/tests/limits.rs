@@ -5,7 +5,7 @@ use std::sync::{LazyLock, mpsc};
 use std::thread;
 
 use oxmlx::kernel::Kernel;
-use oxmlx::{Array, Device, Dtype, ErrorKind, Result, ops, transforms};
+use oxmlx::{Array, Dtype, ErrorKind, Result, ops, transforms};
 
 #[path = "support/device.rs"]
 mod device;
@@ -154,7 +154,7 @@ fn a_process_without_room_for_threads_gets_errors_and_ends_cleanly() {
 /// Runs a child with an address space of 2 GB.
 #[cfg(target_os = "linux")]
 fn ends_in_little_memory(how: &str) {
-    if Device::Gpu.is_available().unwrap() {
+    if oxmlx::Device::Gpu.is_available().unwrap() {
         println!("SKIPPED {how}: the driver of a GPU reserves more addresses than that");
         return;
     }
